@@ -10,6 +10,8 @@ type Chunk struct {
 	Cols []*Vector
 	N    int
 	Sel  []int32
+	// Seq orders the chunks of one source where order matters (scan order, union).
+	Seq uint64
 }
 
 // Rows is the number of selected rows.

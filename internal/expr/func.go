@@ -1,0 +1,91 @@
+package expr
+
+import (
+	"context"
+	"time"
+
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// Volatility says when a call may be computed once.
+type Volatility uint8
+
+// Immutable depends on its arguments alone; Stable on the statement too (now);
+// Volatile gives a new answer for each row (random).
+const (
+	Immutable Volatility = iota
+	Stable
+	Volatile
+)
+
+// Env is what evaluation may know of its statement. It is shared and read-only.
+type Env struct {
+	Ctx context.Context
+	// Now is the statement's time on the metastore's clock.
+	Now time.Time
+	// Namespace and User answer current_schema() and current_user.
+	Namespace, User string
+}
+
+// ScalarFunc is a function from rows to rows. It is registered once and shared.
+type ScalarFunc struct {
+	Name       string
+	Volatility Volatility
+	// CalledOnNull functions see NULL arguments; for the others a row with a
+	// NULL argument is NULL and Eval need not look at validity.
+	CalledOnNull bool
+	// Eval fills out, a flat vector of n rows made with vec.NewFlat of the result
+	// type (string results are Set). Arguments are flat or constant with n rows.
+	// A row error (overflow, bad text) is a *fail.Error. It must be safe to call
+	// from many goroutines.
+	Eval func(env *Env, args []*vec.Vector, n int, out *vec.Vector) error
+}
+
+// Accumulator is the state of one aggregate for all groups of one worker.
+type Accumulator interface {
+	// Grow makes room for groups numbered 0..n-1.
+	Grow(n int)
+	// Update folds rows into their groups: groups[i] is the group of row rows[i],
+	// or of row i with nil rows. args have any encoding.
+	Update(groups []uint32, args []*vec.Vector, rows []int32) error
+	// Merge folds other's group g into group mapping[g].
+	Merge(other Accumulator, mapping []uint32) error
+	// Finish appends the results of groups [from, from+n) to out.
+	Finish(out *vec.Vector, from, n int) error
+}
+
+// AggFunc is an aggregate function.
+type AggFunc struct {
+	Name string
+	// EmptyIsZero functions answer 0 over no rows (count); the others NULL.
+	EmptyIsZero bool
+	// New makes an accumulator for arguments of these types.
+	New func(args []types.Type, ret types.Type) Accumulator
+}
+
+// Resolved is the outcome of resolving a call: the implementation, the types
+// that the arguments must be cast to, and the type of the result.
+type Resolved struct {
+	Scalar *ScalarFunc
+	Agg    *AggFunc
+	Params []types.Type
+	Ret    types.Type
+}
+
+// Registry resolves names to functions. Implemented by the package functions;
+// safe for concurrent use.
+type Registry interface {
+	// Scalar and Aggregate resolve a call by name (any case) and argument types.
+	// Errors: fail.UndefinedFunction with a suggestion when the name is unknown or
+	// no overload fits (the message lists the overloads).
+	Scalar(name string, args []types.Type) (Resolved, error)
+	Aggregate(name string, args []types.Type) (Resolved, error)
+	// IsAggregate reports whether the name is an aggregate function.
+	IsAggregate(name string) bool
+	// Names lists all names with one line of help each, sorted.
+	Names() []FuncHelp
+}
+
+// FuncHelp describes a function for SHOW FUNCTIONS.
+type FuncHelp struct{ Name, Kind, Signature, Help string }

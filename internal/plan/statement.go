@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+)
+
+// Statement is what a session runs: a query, a change of data, a change of the
+// catalog, or a session command.
+type Statement interface{ statement() }
+
+// Query returns rows. Cols are the output columns as the client sees them
+// (names may repeat); Root's columns correspond by position.
+type Query struct {
+	Root Node
+	Cols []Column
+}
+
+// Insert writes rows; into a collection it is an upsert by key. Fields[i] is the
+// field that column i of Input sets; other fields are NULL.
+type Insert struct {
+	Object *schema.Object
+	Input  Node
+	Fields []string
+}
+
+// Update patches rows. Input has _ingest_partition and _ingest_offset of each row (and _pk
+// for a collection) as its first columns, then one column for each of Fields with the new value.
+type Update struct {
+	Object *schema.Object
+	Input  Node
+	Fields []string
+}
+
+// Delete removes rows. Input has _ingest_partition and _ingest_offset of each row (and _pk for a collection).
+type Delete struct {
+	Object *schema.Object
+	Input  Node
+}
+
+// CreateNamespace and DropNamespace change the list of namespaces.
+type CreateNamespace struct {
+	Namespace   string
+	IfNotExists bool
+}
+
+// DropNamespace removes an empty namespace.
+type DropNamespace struct {
+	Namespace string
+	IfExists  bool
+}
+
+// CreateObject makes a collection or a table. As, when not nil, gives its first
+// rows (CREATE TABLE AS), column i for field i.
+type CreateObject struct {
+	// Object has no ID yet.
+	Object      *schema.Object
+	IfNotExists bool
+	OrReplace   bool
+	As          Node
+}
+
+// DropObject removes a collection or a table.
+type DropObject struct {
+	Object *schema.Object
+}
+
+// Nothing is a statement with no effect (DROP … IF EXISTS of what is not there,
+// BEGIN, COMMIT); Note is told to the user.
+type Nothing struct{ Note string }
+
+// SetOption sets a session option; Value nil resets it to its default.
+type SetOption struct {
+	Option string
+	Value  *string
+}
+
+// Explain describes the plan of a statement; Analyze runs it.
+type Explain struct {
+	Target  Statement
+	Analyze bool
+}
+
+func (*Query) statement()           {}
+func (*Insert) statement()          {}
+func (*Update) statement()          {}
+func (*Delete) statement()          {}
+func (*CreateNamespace) statement() {}
+func (*DropNamespace) statement()   {}
+func (*CreateObject) statement()    {}
+func (*DropObject) statement()      {}
+func (*Nothing) statement()         {}
+func (*SetOption) statement()       {}
+func (*Explain) statement()         {}
+
+// Prepared is a bound and optimized statement with its parameters.
+type Prepared struct {
+	SQL       string
+	Statement Statement
+	// Params are the parameters' types in order of first use; Unknown where no
+	// context says.
+	Params []types.Type
+	// Stable is set when the plan reads now() or session state.
+	Stable bool
+}
+

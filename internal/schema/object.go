@@ -1,0 +1,127 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/loamdb/loam/internal/types"
+)
+
+// Kind is the kind of an object of a namespace.
+type Kind string
+
+// The kinds of objects that exist today.
+const (
+	Collection Kind = "collection"
+	Table      Kind = "table"
+)
+
+// Metric is the distance of a vector field.
+type Metric string
+
+// The metrics.
+const (
+	Cosine Metric = "cosine"
+	L2     Metric = "l2"
+	Dot    Metric = "dot"
+)
+
+// Field describes one declared or discovered field. Fields are immutable; a
+// schema change makes a new Object.
+type Field struct {
+	// ID is stable over renames and never reused within the object.
+	ID       int32
+	Name     string
+	Type     types.Type
+	NotNull  bool
+	FullText string // analyzer name, or ""
+	Metric   Metric // VECTOR fields
+	Modifier string // SPARSE VECTOR fields: "" or "idf"
+}
+
+// Object describes a collection or a table at one schema version. Immutable.
+type Object struct {
+	ID            uint64
+	Namespace     string
+	Name          string
+	Kind          Kind
+	Incarnation   string
+	SchemaVersion uint64
+	// Key holds the positions in Fields of the primary key; empty for tables.
+	Key        []int
+	Fields     []Field
+	Partitions int
+	// Dynamic collections take unknown JSON fields into the schema.
+	Dynamic bool
+	// Options are the other WITH options, as written.
+	Options map[string]string
+}
+
+// FieldByName finds a field. Quoted names match exactly; others match exactly
+// first, then without case. The second result says how many fields match
+// without case when there is no single match.
+func (o *Object) FieldByName(name string, quoted bool) (*Field, int) {
+	var found *Field
+	n := 0
+	for i := range o.Fields {
+		f := &o.Fields[i]
+		if f.Name == name {
+			return f, 1
+		}
+		if !quoted && strings.EqualFold(f.Name, name) {
+			found, n = f, n+1
+		}
+	}
+	if n != 1 {
+		return nil, n
+	}
+	return found, 1
+}
+
+// FieldNames lists the names, for suggestions.
+func (o *Object) FieldNames() []string {
+	names := make([]string, len(o.Fields))
+	for i, f := range o.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// IsKey reports whether the field with this position is part of the primary key.
+func (o *Object) IsKey(field int) bool {
+	for _, k := range o.Key {
+		if k == field {
+			return true
+		}
+	}
+	return false
+}
+
+// SystemColumn names the columns that every object has beside its fields. They
+// are selectable and not in *.
+type SystemColumn string
+
+// The system columns. ColPK and ColSource exist for collections only.
+const (
+	ColPK        SystemColumn = "_pk"
+	ColSource    SystemColumn = "_source"
+	ColPartition SystemColumn = "_ingest_partition"
+	ColOffset    SystemColumn = "_ingest_offset"
+	ColIngestTS  SystemColumn = "_ingest_ts"
+	ColRowID     SystemColumn = "_rowid"
+)
+
+// SystemColumns lists the system columns of an object of the kind with their types.
+func SystemColumns(kind Kind) []Field {
+	all := []Field{
+		{Name: string(ColPK), Type: types.Of(types.Text)},
+		{Name: string(ColSource), Type: types.Of(types.Binary)},
+		{Name: string(ColPartition), Type: types.Of(types.Int32)},
+		{Name: string(ColOffset), Type: types.Of(types.Int64)},
+		{Name: string(ColIngestTS), Type: types.Of(types.Timestamp)},
+		{Name: string(ColRowID), Type: types.Of(types.Int64)},
+	}
+	if kind == Table {
+		return all[2:]
+	}
+	return all
+}
