@@ -103,4 +103,3 @@ type Prepared struct {
 	// Stable is set when the plan reads now() or session state.
 	Stable bool
 }
-
