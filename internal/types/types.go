@@ -158,3 +158,25 @@ func decimalNamed(args []int64) (Type, bool) {
 	}
 	return DecimalOf(uint8(p), uint8(s)), true
 }
+
+// Parse reads a type as String prints it. It is the codec of types in Loam's
+// formats; SQL's many spellings go through Named.
+func Parse(s string) (Type, bool) {
+	if elem, ok := strings.CutSuffix(s, "[]"); ok {
+		e, ok := Parse(elem)
+		return ListOf(e), ok
+	}
+	var p, q int64
+	if n, _ := fmt.Sscanf(s, "DECIMAL(%d,%d)", &p, &q); n == 2 {
+		return decimalNamed([]int64{p, q})
+	}
+	if n, _ := fmt.Sscanf(s, "VECTOR(%d)", &p); n == 1 {
+		return VectorOf(int32(p)), p > 0 && p <= MaxDim
+	}
+	for k, name := range kindNames {
+		if name == s {
+			return Of(Kind(k)), Kind(k) != Decimal && Kind(k) != Vector && Kind(k) != List
+		}
+	}
+	return Type{}, false
+}

@@ -1,0 +1,137 @@
+package column
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// Section is an opened column section. Safe for concurrent use; it keeps data.
+type Section struct {
+	data []byte
+	dir  directory
+	cols map[string]*columnMeta
+}
+
+type columnMeta struct {
+	columnDir
+	t types.Type
+}
+
+// Open reads the directory of a section and checks its bounds. The types are
+// resolved by name. Errors: fail.Corrupt, fail.Unsupported for another version.
+func Open(data []byte) (*Section, error) {
+	if len(data) < trailerLen || string(data[len(data)-4:]) != magic {
+		return nil, corrupt("no %q at the end", magic)
+	}
+	tail := data[len(data)-trailerLen:]
+	if v := binary.LittleEndian.Uint16(tail[4:]); v != version {
+		return nil, fail.New(fail.Unsupported, "column section version %d is not known", v)
+	}
+	n := int(binary.LittleEndian.Uint32(tail))
+	if n > len(data)-trailerLen {
+		return nil, corrupt("directory of %d bytes in a section of %d", n, len(data))
+	}
+	body := data[:len(data)-trailerLen-n]
+	s := &Section{data: body, cols: map[string]*columnMeta{}}
+	if err := json.Unmarshal(data[len(body):len(data)-trailerLen], &s.dir); err != nil {
+		return nil, corrupt("directory: %v", err)
+	}
+	for i := range s.dir.Columns {
+		if err := s.check(&s.dir.Columns[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *Section) check(c *columnDir) error {
+	t, ok := types.Parse(c.Type)
+	if !ok {
+		return fail.New(fail.Unsupported, "column %q has the unknown type %q", c.Name, c.Type)
+	}
+	if s.dir.Rows < 0 || len(c.Chunks) != (s.dir.Rows+vec.ChunkRows-1)/vec.ChunkRows {
+		return corrupt("column %q has %d chunks for %d rows", c.Name, len(c.Chunks), s.dir.Rows)
+	}
+	for i, k := range c.Chunks {
+		if k.Off < 0 || k.Len < 8 || k.Off > int64(len(s.data)) || k.Len > int64(len(s.data))-k.Off {
+			return corrupt("column %q chunk %d lies outside the section", c.Name, i)
+		}
+	}
+	s.cols[c.Name] = &columnMeta{columnDir: *c, t: t}
+	return nil
+}
+
+// Rows is the number of rows.
+func (s *Section) Rows() int { return s.dir.Rows }
+
+// Has reports whether the section has the column.
+func (s *Section) Has(name string) bool { return s.cols[name] != nil }
+
+// Names are the columns in order.
+func (s *Section) Names() []string {
+	out := make([]string, len(s.dir.Columns))
+	for i, c := range s.dir.Columns {
+		out[i] = c.Name
+	}
+	return out
+}
+
+// Type is the type of a column that exists.
+func (s *Section) Type(name string) types.Type { return s.cols[name].t }
+
+// Zone is the zone map of a chunk: least and greatest value and the number of
+// NULLs. ok is false when the chunk has no bounds.
+func (s *Section) Zone(name string, chunk int) (lo, hi vec.Value, nulls int, ok bool) {
+	c := s.cols[name]
+	k := c.Chunks[chunk]
+	if k.Min == nil {
+		return lo, hi, k.Nulls, false
+	}
+	lo, ok1 := decodeZone(c.t, k.Min)
+	hi, ok2 := decodeZone(c.t, k.Max)
+	return lo, hi, k.Nulls, ok1 && ok2
+}
+
+func decodeZone(t types.Type, b []byte) (vec.Value, bool) {
+	if t.Kind == types.Text {
+		return vec.Value{Type: t, Str: string(b)}, true
+	}
+	if len(b) != 8 {
+		return vec.Value{}, false
+	}
+	u := binary.LittleEndian.Uint64(b)
+	if t.Kind == types.Double {
+		return vec.Value{Type: t, Float: math.Float64frombits(u)}, true
+	}
+	return vec.Value{Type: t, Int: int64(u)}, true
+}
+
+// Chunk decodes chunk i of a column. The vector is the caller's; its strings
+// may alias the section, which is immutable.
+func (s *Section) Chunk(name string, i int) (*vec.Vector, error) {
+	c := s.cols[name]
+	if c == nil {
+		return nil, fail.Bug("column section has no column %q", name)
+	}
+	if i < 0 || i >= len(c.Chunks) {
+		return nil, fail.Bug("column %q has no chunk %d", name, i)
+	}
+	k := c.Chunks[i]
+	v, _, err := decodeChunk(s.data[k.Off:k.Off+k.Len], c.t)
+	if err != nil {
+		return nil, fail.Wrap(fail.Corrupt, err, "column %q chunk %d", name, i)
+	}
+	if want := min(vec.ChunkRows, s.dir.Rows-i*vec.ChunkRows); v.N != want {
+		return nil, corrupt("column %q chunk %d has %d rows, want %d", name, i, v.N, want)
+	}
+	return v, nil
+}
+
+func corrupt(format string, args ...any) *fail.Error {
+	return fail.New(fail.Corrupt, "column section: "+format, args...)
+}
