@@ -1,0 +1,172 @@
+package source
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// MaxDocumentBytes is the largest document.
+const MaxDocumentBytes = 16 << 20
+
+// Document is one document ready for the log: its key, its source without
+// vector members, and one value for each vector field (nil elsewhere).
+type Document struct {
+	Key     string
+	Source  []byte
+	Vectors []vec.Value
+}
+
+// Parse reads a JSON document as a user sent it: it must be an object, its
+// declared fields must have their types, its key must be there. The bytes are
+// kept but for vector members. Vectors are checked with CheckVector.
+func (x *Extractor) Parse(doc []byte) (Document, error) {
+	switch {
+	case len(doc) > MaxDocumentBytes:
+		return Document{}, fail.New(fail.TooLarge, "a document of %s has %d bytes; the limit is %d", x.obj.Name, len(doc), MaxDocumentBytes)
+	case !utf8.Valid(doc):
+		return Document{}, fail.New(fail.InvalidEncoding, "a document of %s is not valid UTF-8", x.obj.Name)
+	case !gjson.ValidBytes(doc) || !gjson.ParseBytes(doc).IsObject():
+		return Document{}, fail.New(fail.InvalidJSON, "a document of %s is not a JSON object: %s", x.obj.Name, clip(string(doc)))
+	}
+	d := Document{Vectors: make([]vec.Value, len(x.obj.Fields))}
+	text := string(doc)
+	x.scan(text)
+	vals := make([]vec.Value, len(x.obj.Fields))
+	outside := false
+	for i := range x.obj.Fields {
+		f := &x.obj.Fields[i]
+		var err error
+		if Outside(f.Type) {
+			outside = outside || x.found[i].Exists()
+			d.Vectors[i], err = vectorOf(x.found[i], f.Type)
+			if err == nil {
+				err = CheckVector(f, d.Vectors[i])
+			}
+		} else {
+			vals[i], err = valueOf(x.found[i], f.Type)
+		}
+		if err == nil && f.NotNull && vals[i].Null && !Outside(f.Type) && !x.obj.IsKey(i) {
+			err = fail.New(fail.NotNull, "NULL is not allowed")
+		}
+		if err != nil {
+			return Document{}, fieldError(x.obj, f, err)
+		}
+	}
+	keys := make([]vec.Value, len(x.obj.Key))
+	for i, k := range x.obj.Key {
+		keys[i] = vals[k]
+	}
+	var err error
+	if d.Key, err = Key(x.obj, keys); err != nil {
+		return Document{}, err
+	}
+	d.Source = doc
+	if outside {
+		d.Source = x.strip(text)
+	}
+	return d, nil
+}
+
+func fieldError(obj *schema.Object, f *schema.Field, err error) error {
+	e := fail.As(err)
+	out := fail.New(e.Code, "field %q of %s: %s", f.Name, obj.Name, e.Message)
+	out.Hint = e.Hint
+	return out
+}
+
+// strip drops the vector members and keeps the other members' bytes.
+func (x *Extractor) strip(doc string) []byte {
+	out := make([]byte, 0, len(doc))
+	out = append(out, '{')
+	gjson.Parse(doc).ForEach(func(key, val gjson.Result) bool {
+		if i, ok := x.index[key.String()]; ok && Outside(x.obj.Fields[i].Type) {
+			return true
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, key.Raw...)
+		out = append(out, ':')
+		out = append(out, val.Raw...)
+		return true
+	})
+	return append(out, '}')
+}
+
+func vectorOf(r gjson.Result, t types.Type) (vec.Value, error) {
+	if !r.Exists() || r.Type == gjson.Null {
+		return vec.Null(t), nil
+	}
+	v := vec.Value{Type: t}
+	if t.Kind == types.Sparse {
+		for _, ix := range r.Get("indices").Array() {
+			v.Sparse.Indices = append(v.Sparse.Indices, uint32(ix.Uint()))
+		}
+		for _, f := range r.Get("values").Array() {
+			v.Sparse.Values = append(v.Sparse.Values, float32(f.Float()))
+		}
+		return v, want(r, t, r.IsObject() && len(v.Sparse.Indices) == len(v.Sparse.Values))
+	}
+	if !r.IsArray() {
+		return v, want(r, t, false)
+	}
+	for _, e := range r.Array() {
+		if e.Type != gjson.Number {
+			return v, want(e, types.Of(types.Double), false)
+		}
+		v.Vec = append(v.Vec, float32(e.Float()))
+	}
+	return v, nil
+}
+
+// CheckVector refuses a vector that could not be ranked: wrong dimension, NaN,
+// infinite, zero under cosine; for sparse ones unsorted, repeated or not finite.
+func CheckVector(f *schema.Field, v vec.Value) error {
+	if v.Null {
+		if f.NotNull {
+			return fail.New(fail.NotNull, "NULL is not allowed")
+		}
+		return nil
+	}
+	if f.Type.Kind == types.Sparse {
+		return checkSparse(v.Sparse)
+	}
+	if len(v.Vec) != int(f.Type.Dim) {
+		return fail.New(fail.InvalidVector, "a vector of dimension %d where %s is declared", len(v.Vec), f.Type).
+			WithHint("Give exactly %d numbers.", f.Type.Dim)
+	}
+	zero := true
+	for i, x := range v.Vec {
+		if f64 := float64(x); math.IsNaN(f64) || math.IsInf(f64, 0) {
+			return fail.New(fail.InvalidVector, "element %d of the vector is %v", i, x).WithHint("Vectors hold finite numbers only.")
+		}
+		zero = zero && x == 0
+	}
+	if zero && f.Metric == schema.Cosine {
+		return fail.New(fail.InvalidVector, "a zero vector has no direction, and the distance is cosine").
+			WithHint("Store NULL, or declare the field with DISTANCE l2 or dot.")
+	}
+	return nil
+}
+
+func checkSparse(s vec.SparseRow) error {
+	if len(s.Indices) != len(s.Values) {
+		return fail.New(fail.InvalidVector, "a sparse vector with %d indices and %d values", len(s.Indices), len(s.Values))
+	}
+	for i := range s.Indices {
+		if i > 0 && s.Indices[i] <= s.Indices[i-1] {
+			return fail.New(fail.InvalidVector, "indices of a sparse vector must ascend without repeats (%d after %d)", s.Indices[i], s.Indices[i-1])
+		}
+		if f := float64(s.Values[i]); math.IsNaN(f) || math.IsInf(f, 0) {
+			return fail.New(fail.InvalidVector, "value %d of the sparse vector is %v", i, f)
+		}
+	}
+	return nil
+}

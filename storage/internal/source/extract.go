@@ -1,0 +1,189 @@
+package source
+
+import (
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/tidwall/gjson"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// Extractor reads typed fields out of documents. It holds scratch space: one a goroutine.
+type Extractor struct {
+	obj   *schema.Object
+	index map[string]int
+	found []gjson.Result
+}
+
+// NewExtractor returns an extractor for the object's fields.
+func NewExtractor(obj *schema.Object) *Extractor {
+	x := &Extractor{obj: obj, index: make(map[string]int, len(obj.Fields)), found: make([]gjson.Result, len(obj.Fields))}
+	for i, f := range obj.Fields {
+		x.index[f.Name] = i
+	}
+	return x
+}
+
+// Append appends the document's fields to out, one vector a field; nil vectors
+// and fields outside _source are skipped. An absent field is NULL; of repeated
+// members the last counts. The document must be valid JSON. On an error, which
+// names the field, no vector has grown.
+func (x *Extractor) Append(doc string, out []*vec.Vector) error {
+	x.scan(doc)
+	vals := make([]vec.Value, len(out))
+	for i, v := range out {
+		if v == nil || Outside(v.Type) {
+			continue
+		}
+		val, err := valueOf(x.found[i], v.Type)
+		if err != nil {
+			return fail.New(fail.CodeOf(err), "field %q of %s: %s", x.obj.Fields[i].Name, x.obj.Name, err.Error())
+		}
+		vals[i] = val
+	}
+	for i, v := range out {
+		if v != nil && !Outside(v.Type) {
+			v.Append(vals[i])
+		}
+	}
+	return nil
+}
+
+func (x *Extractor) scan(doc string) {
+	clear(x.found)
+	gjson.Parse(doc).ForEach(func(key, val gjson.Result) bool {
+		if i, ok := x.index[key.String()]; ok {
+			x.found[i] = val
+		}
+		return true
+	})
+}
+
+// valueOf converts a JSON value to the type; an absent or null value is NULL.
+func valueOf(r gjson.Result, t types.Type) (vec.Value, error) {
+	if r.Type == gjson.Null {
+		if t.Kind == types.JSON && r.Raw == "null" {
+			return vec.Value{Type: t, Str: "null"}, nil
+		}
+		return vec.Null(t), nil
+	}
+	v := vec.Value{Type: t}
+	var err error
+	switch t.Kind {
+	case types.Boolean:
+		v.Bool = r.Bool()
+		err = want(r, t, r.Type == gjson.True || r.Type == gjson.False)
+	case types.Int32:
+		v.Int, err = integer(r, t, 32)
+	case types.Int64:
+		v.Int, err = integer(r, t, 64)
+	case types.Double:
+		v.Float = r.Float()
+		err = want(r, t, r.Type == gjson.Number && !math.IsInf(v.Float, 0))
+	case types.Decimal:
+		v.Dec, err = decimalOf(r, t)
+	case types.Text:
+		v.Str = r.String()
+		err = want(r, t, r.Type == gjson.String)
+	case types.JSON:
+		v.Str = r.Raw
+	case types.Binary:
+		var b []byte
+		b, derr := base64.StdEncoding.DecodeString(r.String())
+		v.Str = string(b)
+		err = want(r, t, r.Type == gjson.String && derr == nil)
+	case types.Date:
+		var at time.Time
+		at, perr := time.Parse("2006-01-02", r.String())
+		v.Int = at.Unix() / 86400
+		err = want(r, t, r.Type == gjson.String && perr == nil)
+	case types.Timestamp:
+		v.Int, err = timestamp(r, t)
+	case types.List:
+		return listOf(r, t)
+	default:
+		err = fail.New(fail.Unsupported, "%s cannot be stored in a document", t)
+	}
+	return v, err
+}
+
+func want(r gjson.Result, t types.Type, ok bool) error {
+	if ok {
+		return nil
+	}
+	return fail.New(fail.DatatypeMismatch, "%s is not a %s", clip(r.Raw), t)
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+func integer(r gjson.Result, t types.Type, size int) (int64, error) {
+	if r.Type != gjson.Number {
+		return 0, want(r, t, false)
+	}
+	n, err := strconv.ParseInt(r.Raw, 10, size)
+	if err == nil {
+		return n, nil
+	}
+	if strings.ContainsAny(r.Raw, ".eE") {
+		return 0, want(r, t, false)
+	}
+	return 0, fail.New(fail.OutOfRange, "%s is out of range for %s", clip(r.Raw), t)
+}
+
+func decimalOf(r gjson.Result, t types.Type) (decimal128.Num, error) {
+	text := r.Raw
+	if r.Type == gjson.String {
+		text = r.String()
+	} else if r.Type != gjson.Number {
+		return decimal128.Num{}, want(r, t, false)
+	}
+	if dot := strings.IndexByte(text, '.'); dot >= 0 && len(strings.TrimRight(text[dot+1:], "0")) > int(t.Scale) && !strings.ContainsAny(text, "eE") {
+		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s has more than %d digits after the point", clip(text), t.Scale)
+	}
+	d, err := decimal128.FromString(text, int32(t.Precision), int32(t.Scale))
+	if err != nil {
+		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s does not fit %s", clip(text), t)
+	}
+	return d, nil
+}
+
+var timestampLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02"}
+
+func timestamp(r gjson.Result, t types.Type) (int64, error) {
+	if r.Type == gjson.String {
+		for _, layout := range timestampLayouts {
+			if at, err := time.Parse(layout, r.Str); err == nil {
+				return at.UnixMicro(), nil
+			}
+		}
+	}
+	return 0, fail.New(fail.InvalidDatetime, "%s is not a TIMESTAMP", clip(r.Raw)).WithHint("Write it as RFC 3339, such as \"2026-01-31T12:00:00Z\".")
+}
+
+func listOf(r gjson.Result, t types.Type) (vec.Value, error) {
+	v := vec.Value{Type: t}
+	if !r.IsArray() {
+		return v, want(r, t, false)
+	}
+	for _, e := range r.Array() {
+		item, err := valueOf(e, *t.Elem)
+		if err != nil {
+			return v, err
+		}
+		v.List = append(v.List, item)
+	}
+	return v, nil
+}
