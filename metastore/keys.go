@@ -1,0 +1,67 @@
+package metastore
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// The version of the layout below. An unknown major is refused at open.
+const (
+	formatMajor = 0
+	formatMinor = 0
+)
+
+// The keys. docs/formats/metastore.md describes the values.
+const (
+	keyFormat     = "/loam/format"
+	keyClock      = "/loam/clock"
+	keyID         = "/loam/id"
+	keyCatalog    = "/loam/catalog"
+	keyWALFloor   = "/loam/walfloor"
+	prefixSecret  = "/loam/secret/"
+	prefixNS      = "/loam/ns/"
+	prefixName    = "/loam/name/"
+	prefixObject  = "/loam/object/"
+	prefixData    = "/loam/data/"
+	prefixLease   = "/loam/lease/"
+	partitionPart = "/p/"
+)
+
+// fold makes the form of a name by which it is unique, without slashes.
+func fold(name string) string { return url.PathEscape(strings.ToLower(name)) }
+
+func nsKey(name string) string       { return prefixNS + fold(name) }
+func nameKey(ns, name string) string { return prefixName + fold(ns) + "/" + fold(name) }
+func objectKey(id uint64) string     { return fmt.Sprintf("%s%016x", prefixObject, id) }
+func dataPrefix(id uint64) string    { return fmt.Sprintf("%s%016x/", prefixData, id) }
+func headKey(id uint64) string       { return dataPrefix(id) + "head" }
+func partKey(id uint64, p int) string {
+	return fmt.Sprintf("%s%016x%s%04x", prefixData, id, partitionPart, p)
+}
+func secretKey(name string) string   { return prefixSecret + url.PathEscape(name) }
+func leaseRowKey(name string) string { return prefixLease + url.PathEscape(name) }
+func isHeadKey(key string) bool      { return strings.HasSuffix(key, "/head") }
+
+// parsePartKey is the inverse of partKey.
+func parsePartKey(key string) (id uint64, p int, ok bool) {
+	head, tail, found := strings.Cut(strings.TrimPrefix(key, prefixData), partitionPart)
+	id, err := strconv.ParseUint(head, 16, 64)
+	p64, perr := strconv.ParseUint(tail, 16, 16)
+	return id, int(p64), found && err == nil && perr == nil
+}
+
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return fail.New(fail.InvalidParameter, "the name of a %s is empty", what)
+	case len(name) > MaxNameLen:
+		return fail.New(fail.TooLarge, "the name of the %s is %d bytes long, the limit is %d", what, len(name), MaxNameLen)
+	case strings.ContainsRune(name, 0):
+		return fail.New(fail.InvalidParameter, "the name of the %s holds a zero byte", what)
+	}
+	return nil
+}

@@ -1,0 +1,206 @@
+package metastore
+
+import (
+	"context"
+	"slices"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+type partID struct {
+	object    uint64
+	partition int
+}
+
+func (s *db) Append(ctx context.Context, blocks []AppendBlock) ([]AppendResult, error) {
+	results := make([]AppendResult, 0, len(blocks))
+	for len(blocks) > 0 {
+		n := chunkLen(blocks)
+		part, err := s.appendChunk(ctx, blocks[:n])
+		if err != nil {
+			if len(results) == 0 {
+				return nil, err
+			}
+			// Blocks of earlier transactions are in: the rest carries the error.
+			for range blocks {
+				results = append(results, AppendResult{Err: err})
+			}
+			return results, nil
+		}
+		results = append(results, part...)
+		blocks = blocks[n:]
+	}
+	return results, nil
+}
+
+// chunkLen is the number of blocks that one transaction takes.
+func chunkLen(blocks []AppendBlock) int {
+	seen := map[partID]bool{}
+	for i, b := range blocks {
+		seen[partID{b.ObjectID, b.Partition}] = true
+		if len(seen) > MaxAppendPartitions {
+			return i
+		}
+	}
+	return len(blocks)
+}
+
+// sequencer is one Append over all its tries.
+type sequencer struct {
+	db     *db
+	blocks []AppendBlock
+	tries  [][]AppendResult // what tries with an unknown outcome would have assigned
+	result []AppendResult
+}
+
+func (s *db) appendChunk(ctx context.Context, blocks []AppendBlock) ([]AppendResult, error) {
+	q := &sequencer{db: s, blocks: blocks}
+	err := s.update(ctx, "append", q.try)
+	return q.result, err
+}
+
+func (q *sequencer) try(t *tx) error {
+	keys := []string{keyClock, keyWALFloor}
+	parts := map[partID]*PartitionState{}
+	for _, b := range q.blocks {
+		id := partID{b.ObjectID, b.Partition}
+		if _, ok := parts[id]; !ok {
+			parts[id] = nil
+			keys = append(keys, partKey(b.ObjectID, b.Partition))
+		}
+	}
+	if err := t.load(keys...); err != nil {
+		return err
+	}
+	for id := range parts {
+		r, ok := t.peek(partKey(id.object, id.partition))
+		if !ok {
+			continue
+		}
+		p, err := decodePartition(r)
+		if err != nil {
+			return err
+		}
+		parts[id] = &p
+	}
+	if t.maybe {
+		if done, err := q.resolve(parts); done || err != nil {
+			return err
+		}
+	}
+	return q.assign(t, parts)
+}
+
+// assign gives every block its offsets or its error, and writes the partitions
+// that took some.
+func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
+	floor, err := loadFloor(t)
+	if err != nil {
+		return err
+	}
+	now, err := q.db.stamp(t)
+	if err != nil {
+		return err
+	}
+	q.result = make([]AppendResult, len(q.blocks))
+	var touched []partID
+	for i, b := range q.blocks {
+		id := partID{b.ObjectID, b.Partition}
+		p := parts[id]
+		err := admit(b, p)
+		if err == nil {
+			err = aboveFloor(b.WALKey, floor)
+		}
+		if err != nil {
+			q.result[i].Err = err
+			continue
+		}
+		q.result[i] = p.append(b, now)
+		if !slices.Contains(touched, id) {
+			touched = append(touched, id)
+		}
+	}
+	if len(touched) == 0 {
+		t.ops = nil // nothing to write, also not the clock
+		return nil
+	}
+	for _, id := range touched {
+		key := partKey(id.object, id.partition)
+		t.get(key)
+		t.put(key, encodePartition(*parts[id]))
+	}
+	q.tries = append(q.tries, q.result)
+	return nil
+}
+
+// admit says why a block cannot be appended, or nil.
+func admit(b AppendBlock, p *PartitionState) error {
+	switch {
+	case p == nil || p.Incarnation != b.Incarnation:
+		return errNoObject(b.ObjectID)
+	case b.Records == 0:
+		return fail.Bug("append of no records to object %d", b.ObjectID)
+	case b.Expect != nil && *b.Expect != p.Next:
+		return fail.New(fail.Conflict, "object %d partition %d is at offset %d, the write was planned at %d",
+			b.ObjectID, b.Partition, p.Next, *b.Expect).WithHint("Read again and repeat the write.")
+	case len(p.Refs) >= MaxInlineRefs:
+		return fail.New(fail.BacklogFull, "object %d partition %d has %d references in its row", b.ObjectID, b.Partition, len(p.Refs))
+	}
+	return nil
+}
+
+func (p *PartitionState) append(b AppendBlock, now int64) AppendResult {
+	p.LastTS = max(p.LastTS, now)
+	ref := Ref{Base: p.Next, Records: b.Records, WALKey: b.WALKey, Off: b.Off, Len: b.Len,
+		Checksum: b.Checksum, TS: p.LastTS, Bytes: b.Bytes}
+	p.Refs = append(p.Refs, ref)
+	p.Next = ref.End()
+	return AppendResult{Base: ref.Base, TS: ref.TS, Inline: len(p.Refs)}
+}
+
+type verdict uint8
+
+const (
+	unclear verdict = iota
+	happened
+	didNot
+)
+
+// resolve finds out from the rows whether a try with a lost reply took effect.
+// A try is one transaction, so that any of its blocks tells for all. done means
+// that q.result is final.
+func (q *sequencer) resolve(parts map[partID]*PartitionState) (done bool, err error) {
+	for _, try := range q.tries {
+		switch q.judge(try, parts) {
+		case happened:
+			q.result = try
+			return true, nil
+		case unclear:
+			return false, fail.New(fail.CommitUnknown,
+				"append of %s: the reply was lost and the references have been applied or moved since", q.blocks[0].WALKey)
+		}
+	}
+	return false, nil
+}
+
+func (q *sequencer) judge(try []AppendResult, parts map[partID]*PartitionState) verdict {
+	for i, res := range try {
+		b := q.blocks[i]
+		p := parts[partID{b.ObjectID, b.Partition}]
+		if res.Err != nil || p == nil || p.Incarnation != b.Incarnation {
+			continue
+		}
+		if p.Next <= res.Base {
+			return didNot
+		}
+		for _, r := range p.Refs {
+			if r.Base == res.Base && r.WALKey == b.WALKey && r.Off == b.Off {
+				return happened
+			}
+			if r.Base <= res.Base && res.Base < r.End() {
+				return didNot // the offset went to another writer
+			}
+		}
+	}
+	return unclear
+}
