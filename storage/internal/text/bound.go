@@ -9,7 +9,7 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 )
 
-var errBlockEnd = errors.New("a block ends before its last document")
+var errBlockEnd = fail.New(fail.Corrupt, "text segment: postings: a block ends before its last document")
 
 // Bound is a query bound to one part: its terms are looked up, its prefixes
 // and fuzzy terms expanded, its statistics counted. It is immutable and safe

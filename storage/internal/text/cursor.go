@@ -43,10 +43,20 @@ func (c *cursor) advance(target uint32) uint32 {
 		}
 	}
 	if i >= n {
-		return c.fail(errBlockEnd)
+		return c.pastBlock()
 	}
 	c.i, c.doc = i, c.buf.docs[i]
 	return c.doc
+}
+
+// pastBlock ends the cursor: in the last block that is the end of the list
+// (a short term does not store its last document), before it a fault.
+func (c *cursor) pastBlock() uint32 {
+	if c.block < c.nblocks-1 {
+		return c.fail(errBlockEnd)
+	}
+	c.doc = noDoc
+	return noDoc
 }
 
 func (c *cursor) fail(err error) uint32 {

@@ -198,7 +198,7 @@ func (v MemView) Bind(ctx context.Context, q *Query, e *Exclusion) (*Bound, erro
 }
 
 func (v MemView) totals(field int) FieldStats {
-	if v.n == 0 {
+	if v.n == 0 || field >= len(v.m.fields) {
 		return FieldStats{}
 	}
 	v.m.mu.RLock()
@@ -207,12 +207,18 @@ func (v MemView) totals(field int) FieldStats {
 }
 
 func (v MemView) lengths(field int) lengths {
+	if field >= len(v.m.fields) {
+		return lengths{}
+	}
 	v.m.mu.RLock()
 	defer v.m.mu.RUnlock()
 	return lengths{flat: v.m.fields[field].lens[:v.n]}
 }
 
 func (v MemView) find(field int, term string) (source, error) {
+	if field >= len(v.m.fields) {
+		return nil, nil
+	}
 	v.m.mu.RLock()
 	defer v.m.mu.RUnlock()
 	return v.open(v.m.fields[field].terms[term]), nil
@@ -234,6 +240,9 @@ func (v MemView) open(t *memTerm) source {
 }
 
 func (v MemView) walk(field int, prefix string, visit func([]byte, func() (source, error)) error) error {
+	if field >= len(v.m.fields) {
+		return nil
+	}
 	v.m.mu.RLock()
 	list := v.m.fields[field].list
 	v.m.mu.RUnlock()

@@ -261,4 +261,32 @@ func TestLargerPartsEqualOracle(t *testing.T) {
 	}
 }
 
-func segmentLayouts(testing.TB, [][][]string, int, int) []layout { return nil }
+func segmentOf(t testing.TB, docs [][][]string) *Segment {
+	t.Helper()
+	b, err := NewBuilder(testFields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range docs {
+		if err := b.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func segmentLayouts(t testing.TB, docs [][][]string, cut1, cut2 int) []layout {
+	return []layout{
+		{"segment", []Part{segmentOf(t, docs)}, []int{0}},
+		{"segment and tail", []Part{segmentOf(t, docs[:cut1]), memOf(t, docs[cut1:]).At(1 << 30)}, []int{0, cut1}},
+		{"three segments", []Part{segmentOf(t, docs[:cut1]), segmentOf(t, docs[cut1:cut2]), segmentOf(t, docs[cut2:])}, []int{0, cut1, cut2}},
+	}
+}

@@ -1,0 +1,376 @@
+package text
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// Segment is an opened index over immutable bytes. It keeps the bytes it was
+// opened with; they must not change. Safe for concurrent use.
+type Segment struct {
+	n      uint32
+	fields []segField
+}
+
+var _ Part = (*Segment)(nil)
+
+// segField is one field's sections, checked for size when opened.
+type segField struct {
+	config  FieldConfig
+	sum     FieldStats
+	n       uint32 // documents
+	terms   uint32
+	sec     [numSections][]byte
+	lengths packedLengths
+}
+
+func corrupt(section, format string, args ...any) *fail.Error {
+	return fail.New(fail.Corrupt, "text segment: "+section+": "+format, args...)
+}
+
+func (f *segField) corrupt(section int, format string, args ...any) *fail.Error {
+	return fail.New(fail.Corrupt, "text segment: field %q: %s: "+format,
+		append([]any{f.config.Name, sectionNames[section]}, args...)...)
+}
+
+// Open checks the magic, the version, every checksum and the sizes of all
+// sections. Errors: Corrupt naming the section, Unsupported for another version.
+func Open(data []byte) (*Segment, error) {
+	dir, err := openDirectory(data)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{b: dir}
+	s := &Segment{n: d.fixed32()}
+	count := d.fixed32()
+	if d.bad || count > uint32(len(dir)) || s.n > math.MaxInt32 {
+		return nil, corrupt("directory", "%d fields and %d documents do not fit", count, s.n)
+	}
+	for i := range count {
+		f, err := openField(d, data, s.n)
+		if err != nil {
+			return nil, err
+		}
+		if d.bad {
+			return nil, corrupt("directory", "ends within field %d", i)
+		}
+		s.fields = append(s.fields, f)
+	}
+	if d.at != len(dir) {
+		return nil, corrupt("directory", "%d bytes are left over", len(dir)-d.at)
+	}
+	return s, nil
+}
+
+// openDirectory checks the frame and every block's checksum, and returns the directory.
+func openDirectory(data []byte) ([]byte, error) {
+	le := binary.LittleEndian
+	if len(data) < headerBytes+trailerBytes {
+		return nil, corrupt("header", "%d bytes are too few", len(data))
+	}
+	if string(data[:8]) != segmentMagic {
+		return nil, corrupt("header", "the magic is %q, not %q", data[:8], segmentMagic)
+	}
+	if v := le.Uint32(data[8:]); v != segmentVersion {
+		return nil, fail.New(fail.Unsupported, "text segment version %d is unknown to this build", v).
+			WithHint("It was written by a newer release; this one reads version %d", segmentVersion)
+	}
+	t := data[len(data)-trailerBytes:]
+	if string(t[24:]) != segmentMagic {
+		return nil, corrupt("trailer", "the magic is missing at the end: the segment is cut short")
+	}
+	dirAt, dirLen, blocks := le.Uint64(t), uint64(le.Uint32(t[8:])), uint64(le.Uint32(t[12:]))
+	end := uint64(len(data)-trailerBytes) - min(8*blocks, uint64(len(data)-trailerBytes))
+	if dirAt < headerBytes || dirAt > end || dirAt+dirLen != end || blocks != (end+checksumBlock-1)/checksumBlock {
+		return nil, corrupt("trailer", "directory at %d of %d bytes and %d checksums do not fit %d bytes", dirAt, dirLen, blocks, len(data))
+	}
+	sums := data[end : len(data)-trailerBytes]
+	if xxh3.Hash(data[end:len(data)-trailerBytes+16]) != le.Uint64(t[16:]) {
+		return nil, corrupt("checksums", "their own checksum does not match")
+	}
+	for i := range blocks {
+		at := i * checksumBlock
+		if xxh3.Hash(data[at:min(at+checksumBlock, end)]) != le.Uint64(sums[8*i:]) {
+			return nil, corrupt("checksums", "the block at byte %d does not match its checksum", at)
+		}
+	}
+	return data[dirAt:end], nil
+}
+
+func (d *decoder) fixed32() uint32 {
+	if b := d.bytes(4); !d.bad {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (d *decoder) fixed64() uint64 {
+	if b := d.bytes(8); !d.bad {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func openField(d *decoder, data []byte, n uint32) (segField, error) {
+	f := segField{n: n}
+	f.config.Name = string(d.bytes(uint64(d.fixed32())))
+	f.config.Analyzer = string(d.bytes(uint64(d.fixed32())))
+	f.config.K1 = math.Float64frombits(d.fixed64())
+	f.config.B = math.Float64frombits(d.fixed64())
+	f.sum = FieldStats{Docs: d.fixed64(), Tokens: d.fixed64()}
+	f.terms = d.fixed32()
+	for s := range f.sec {
+		at, size := d.fixed64(), d.fixed64()
+		if d.bad || at > uint64(len(data)) || size > uint64(len(data))-at {
+			return f, f.corrupt(s, "%d bytes at %d do not fit %d bytes", size, at, len(data))
+		}
+		f.sec[s] = data[at : at+size : at+size]
+	}
+	return f, f.checkSizes()
+}
+
+func (f *segField) checkSizes() error {
+	want := [numSections]int{
+		secForwardIndex: 4 * int(f.n),
+		secLengthsIndex: 8 * ((int(f.n) + lengthsBlock - 1) / lengthsBlock),
+		secTerms:        4 * (int(f.terms) + 1),
+		secDictIndex:    4 * ((int(f.terms) + dictBlock - 1) / dictBlock),
+	}
+	for _, s := range []int{secForwardIndex, secLengthsIndex, secTerms, secDictIndex} {
+		if len(f.sec[s]) != want[s] {
+			return f.corrupt(s, "%d bytes, not %d", len(f.sec[s]), want[s])
+		}
+	}
+	if f.sum.Docs > uint64(f.n) || (f.sum.Docs == 0) != (f.sum.Tokens == 0) {
+		return f.corrupt(secLengths, "%d of %d documents with %d tokens", f.sum.Docs, f.n, f.sum.Tokens)
+	}
+	return f.openLengths()
+}
+
+// NumDocs is the number of documents.
+func (s *Segment) NumDocs() uint32 { return s.n }
+
+// Fields are the fields the segment was built with.
+func (s *Segment) Fields() []FieldConfig {
+	var out []FieldConfig
+	for _, f := range s.fields {
+		out = append(out, f.config)
+	}
+	return out
+}
+
+// Bind looks the query's terms up. Fields that were added to the collection
+// after the segment was built are absent in all its documents.
+func (s *Segment) Bind(ctx context.Context, q *Query, e *Exclusion) (*Bound, error) {
+	return bind(ctx, s, q, e)
+}
+
+func (s *Segment) field(i int) *segField {
+	if i >= len(s.fields) {
+		return nil
+	}
+	return &s.fields[i]
+}
+
+func (s *Segment) totals(field int) FieldStats {
+	if f := s.field(field); f != nil {
+		return f.sum
+	}
+	return FieldStats{}
+}
+
+func (s *Segment) lengths(field int) lengths {
+	if f := s.field(field); f != nil {
+		return lengths{packed: &f.lengths}
+	}
+	return lengths{}
+}
+
+func (s *Segment) find(field int, term string) (source, error) {
+	f := s.field(field)
+	if f == nil || f.terms == 0 {
+		return nil, nil
+	}
+	it, err := f.seek([]byte(term))
+	if err != nil || !it.valid || string(it.term) != term {
+		return nil, err
+	}
+	return f.open(it.ordinal)
+}
+
+func (s *Segment) walk(field int, prefix string, visit func([]byte, func() (source, error)) error) error {
+	f := s.field(field)
+	if f == nil || f.terms == 0 {
+		return nil
+	}
+	it, err := f.seek([]byte(prefix))
+	for ; err == nil && it.valid && bytes.HasPrefix(it.term, []byte(prefix)); err = it.next() {
+		if err := visit(it.term, func() (source, error) { return f.open(it.ordinal) }); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Segment) countTerms(docs []uint32, add func(field int, ordinal uint32)) (bool, error) {
+	for i := range s.fields {
+		f := &s.fields[i]
+		for _, doc := range docs {
+			if doc >= s.n {
+				break
+			}
+			if err := f.forward(doc, func(ord uint32) { add(i, ord) }); err != nil {
+				return true, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// forward visits the ordinals of the document's terms.
+func (f *segField) forward(doc uint32, visit func(ord uint32)) error {
+	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*doc:])
+	d := &decoder{b: f.sec[secForward], at: int(at)}
+	n := d.u32()
+	ord := uint64(0)
+	for range n {
+		ord += uint64(d.u32())
+		if d.bad || ord >= uint64(f.terms) {
+			break
+		}
+		visit(uint32(ord))
+	}
+	if d.bad || ord >= uint64(f.terms) && n > 0 {
+		return f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, f.terms)
+	}
+	return nil
+}
+
+// dictIter walks the terms in order.
+type dictIter struct {
+	f       *segField
+	d       decoder
+	ordinal uint32
+	term    []byte
+	valid   bool
+}
+
+// seek stands at the first term ≥ key.
+func (f *segField) seek(key []byte) (*dictIter, error) {
+	index := f.sec[secDictIndex]
+	blocks := len(index) / 4
+	it := &dictIter{f: f, d: decoder{b: f.sec[secDict]}}
+	var bad error
+	b := sort.Search(blocks, func(b int) bool { // first block that starts past the key
+		first, err := f.firstOf(b)
+		if err != nil {
+			bad = err
+		}
+		return bytes.Compare(first, key) > 0
+	})
+	if bad != nil {
+		return it, bad
+	}
+	b = max(b-1, 0)
+	it.d.at = int(binary.LittleEndian.Uint32(index[4*b:]))
+	it.ordinal = uint32(b * dictBlock)
+	err := it.read()
+	for err == nil && it.valid && bytes.Compare(it.term, key) < 0 {
+		err = it.next()
+	}
+	return it, err
+}
+
+func (f *segField) firstOf(b int) ([]byte, error) {
+	d := decoder{b: f.sec[secDict], at: int(binary.LittleEndian.Uint32(f.sec[secDictIndex][4*b:]))}
+	if d.at > len(d.b) {
+		return nil, f.corrupt(secDictIndex, "block %d starts past the end", b)
+	}
+	d.uvarint()
+	first := d.bytes(d.uvarint())
+	if d.bad {
+		return nil, f.corrupt(secDict, "block %d is cut short", b)
+	}
+	return first, nil
+}
+
+// read decodes the entry of the current ordinal.
+func (it *dictIter) read() error {
+	if it.ordinal >= it.f.terms {
+		it.valid = false
+		return nil
+	}
+	shared := it.d.uvarint()
+	if it.ordinal%dictBlock == 0 && shared != 0 || shared > uint64(len(it.term)) {
+		it.d.bad = true
+	}
+	suffix := it.d.bytes(it.d.uvarint())
+	if it.d.bad {
+		it.valid = false
+		return it.f.corrupt(secDict, "term %d is cut short", it.ordinal)
+	}
+	it.term = append(it.term[:shared], suffix...)
+	it.valid = true
+	return nil
+}
+
+func (it *dictIter) next() error {
+	it.ordinal++
+	return it.read()
+}
+
+// Terms lists the field's terms in order with their number of documents, for
+// tests and tools; it stops when visit returns false.
+func (s *Segment) Terms(field int, visit func(term string, docs int) bool) error {
+	f := s.field(field)
+	if f == nil || f.terms == 0 {
+		return nil
+	}
+	it, err := f.seek(nil)
+	for ; err == nil && it.valid; err = it.next() {
+		src, err := f.open(it.ordinal)
+		if err != nil {
+			return err
+		}
+		if !visit(string(slices.Clone(it.term)), src.df()) {
+			return nil
+		}
+	}
+	return err
+}
+
+// packedLengths reads lengths in place.
+type packedLengths struct{ index, data []byte }
+
+// openLengths checks every block against the data, so that at needs no checks.
+func (f *segField) openLengths() error {
+	p := packedLengths{index: f.sec[secLengthsIndex], data: f.sec[secLengths]}
+	for b := 0; b*8 < len(p.index); b++ {
+		e := binary.LittleEndian.Uint64(p.index[8*b:])
+		n := min(lengthsBlock, int(f.n)-b*lengthsBlock)
+		width := uint(e & 0xff)
+		if width > 32 || e>>8 > uint64(len(p.data)) ||
+			int(e>>8)+packedBytes(n, width)+packedPad > len(p.data) {
+			return f.corrupt(secLengths, "block %d does not fit", b)
+		}
+	}
+	f.lengths = p
+	return nil
+}
+
+// at is the length of doc, which is less than the number of documents.
+func (p *packedLengths) at(doc uint32) uint32 {
+	e := binary.LittleEndian.Uint64(p.index[doc/lengthsBlock*8:])
+	width := uint32(e & 0xff)
+	bit := doc % lengthsBlock * width
+	v := binary.LittleEndian.Uint64(p.data[e>>8+uint64(bit>>3):])
+	return uint32(v >> (bit & 7) & (1<<width - 1))
+}
