@@ -1,0 +1,279 @@
+package file
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/loamdb/loam/storage/lance/internal/pb"
+)
+
+// zip is the derived geometry of a full-zip page.
+type zip struct {
+	ctrl    int // bytes of a control word
+	bitsDef uint32
+	width   int // bytes of a fixed-width value, item validity included
+	skip    int // bytes of item validity before it
+	lenSize int // bytes of a length, for variable width
+}
+
+func (p *storedPage) zip() zip {
+	l := p.layout.FullZip
+	z := zip{bitsDef: l.BitsDef, lenSize: int(l.BitsPerOffset) / 8, width: int(l.BitsPerValue) / 8}
+	switch n := l.BitsRep + l.BitsDef; {
+	case n == 0:
+	case n <= 8:
+		z.ctrl = 1
+	case n <= 16:
+		z.ctrl = 2
+	default:
+		z.ctrl = 4
+	}
+	if l.Value.HasValidity {
+		z.skip = (p.col.leaf.shape.dim + 7) / 8
+	}
+	return z
+}
+
+func (p *storedPage) validateFullZip(l *pb.FullZipLayout) error {
+	sh := &p.col.leaf.shape
+	if l.BitsRep > 16 || l.BitsDef > 16 {
+		return corrupt("control words of %d+%d bits", l.BitsRep, l.BitsDef)
+	}
+	if l.Value == nil || (p.col.leaf.lists > 0) != (l.BitsRep > 0) {
+		return corrupt("full-zip layout does not fit the column")
+	}
+	if sh.variable() {
+		if l.BitsPerOffset != 32 && l.BitsPerOffset != 64 {
+			return corrupt("lengths of %d bits", l.BitsPerOffset)
+		}
+		if len(p.buffers) != 2 {
+			return corrupt("full-zip page of variable width with %d buffers", len(p.buffers))
+		}
+		return p.checkZippedIndex(valueCodecOf(l.Value))
+	}
+	if err := fixedEncoding(l.Value, sh); err != nil {
+		return err
+	}
+	z := p.zip()
+	if int(l.BitsPerValue) != 8*(sh.width+z.skip) {
+		return corrupt("values of %d bits where %d are due", l.BitsPerValue, 8*(sh.width+z.skip))
+	}
+	if p.col.leaf.lists > 0 {
+		if len(p.buffers) != 2 {
+			return corrupt("full-zip page below a list with %d buffers", len(p.buffers))
+		}
+		return p.checkZippedIndex(nil)
+	}
+	if len(p.buffers) < 1 || p.buffers[0].size != p.rows*int64(z.ctrl+z.width) {
+		return corrupt("full-zip page of %d rows of %d bytes does not fill its buffer", p.rows, z.ctrl+z.width)
+	}
+	return nil
+}
+
+// checkZippedIndex checks that the repetition index holds rows+1 offsets of a
+// known width.
+func (p *storedPage) checkZippedIndex(err error) error {
+	if err != nil {
+		return err
+	}
+	size := p.buffers[1].size
+	switch w := size / (p.rows + 1); {
+	case size%(p.rows+1) != 0, w != 1 && w != 2 && w != 4 && w != 8:
+		return corrupt("repetition index of %d bytes for %d rows", size, p.rows)
+	}
+	return nil
+}
+
+// fixedEncoding accepts the encodings of a zipped fixed-width value.
+func fixedEncoding(e *pb.Encoding, sh *shape) error {
+	if sh.dim > 0 {
+		if e.Kind != pb.FixedSizeList || e.Inner == nil || e.Items != uint64(sh.dim) {
+			return unsupported("vectors encoded as %s of %d are not readable", e.Kind, e.Items)
+		}
+		e = e.Inner
+	}
+	if e.Kind != pb.Flat || e.Scheme != 0 {
+		return unsupported("full-zip values encoded as %s are not readable", e.Kind)
+	}
+	want := sh.width
+	if sh.dim > 0 {
+		want = sh.itemWidth
+	}
+	if e.Bits != uint64(want)*8 {
+		return corrupt("values of %d bits where %d are due", e.Bits, want*8)
+	}
+	return nil
+}
+
+func (p *storedPage) readFullZip(ctx context.Context, src Source, ranges []rowRange, to *sink) error {
+	if p.col.leaf.lists == 0 && !p.col.leaf.shape.variable() {
+		return p.readZippedFixed(ctx, src, ranges, to)
+	}
+	starts, err := p.rowStarts(ctx, src)
+	if err != nil {
+		return err
+	}
+	spans := make([]span, len(ranges))
+	for i, r := range ranges {
+		spans[i] = span{p.buffers[0].off + int64(starts[r.from]), int64(starts[r.to] - starts[r.from])}
+	}
+	bufs, err := readSpans(ctx, src, spans)
+	if err != nil {
+		return err
+	}
+	for i, buf := range bufs {
+		if err := p.unzip(buf, ranges[i], to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readZippedFixed reads rows at computed places. A single range without control
+// words is read straight into the Arrow buffer.
+func (p *storedPage) readZippedFixed(ctx context.Context, src Source, ranges []rowRange, to *sink) error {
+	z := p.zip()
+	stride := int64(z.ctrl + z.width)
+	spans := make([]span, len(ranges))
+	total := 0
+	for i, r := range ranges {
+		spans[i] = span{p.buffers[0].off + r.from*stride, (r.to - r.from) * stride}
+		total += int(r.to - r.from)
+	}
+	if z.ctrl == 0 && z.skip == 0 {
+		to.addFlat(&p.levels, levelRun{n: total})
+		if len(spans) == 1 {
+			return readInto(ctx, src, to.values.extend(int(spans[0].size)), spans[0].off)
+		}
+	}
+	bufs, err := readSpans(ctx, src, spans)
+	if err != nil {
+		return err
+	}
+	to.values.reserve(to.values.n + total*p.col.leaf.shape.width)
+	for i, buf := range bufs {
+		if z.ctrl == 0 && z.skip == 0 {
+			copy(to.values.extend(len(buf)), buf)
+			continue
+		}
+		if err := p.unzip(buf, ranges[i], to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowStarts reads the repetition index: rows+1 ascending offsets into buffer 0.
+// It is kept.
+func (p *storedPage) rowStarts(ctx context.Context, src Source) ([]uint64, error) {
+	p.mu.Lock()
+	held := p.starts
+	p.mu.Unlock()
+	if held != nil {
+		return held, nil
+	}
+	buf := make([]byte, p.buffers[1].size)
+	if err := readInto(ctx, src, buf, p.buffers[1].off); err != nil {
+		return nil, err
+	}
+	width := int(p.buffers[1].size / (p.rows + 1))
+	starts := make([]uint64, p.rows+1)
+	for i := range starts {
+		var word [8]byte
+		copy(word[:], buf[i*width:(i+1)*width])
+		starts[i] = binary.LittleEndian.Uint64(word[:])
+		if (i > 0 && starts[i] < starts[i-1]) || starts[i] > uint64(p.buffers[0].size) {
+			return nil, corrupt("repetition index: row %d starts at byte %d, out of order or of the page", i, starts[i])
+		}
+	}
+	p.mu.Lock()
+	p.starts = starts
+	p.mu.Unlock()
+	return starts, nil
+}
+
+// unzip decodes the entries of consecutive rows and appends them.
+func (p *storedPage) unzip(buf []byte, rows rowRange, to *sink) error {
+	z, sh := p.zip(), &p.col.leaf.shape
+	run := levelRun{}
+	repMask := uint32(1)<<p.layout.FullZip.BitsRep - 1
+	starts := int64(0)
+	for at := 0; at < len(buf); {
+		rep, def := p.levels.top, uint16(0)
+		if z.ctrl > 0 {
+			if len(buf)-at < z.ctrl {
+				return corrupt("rows %d to %d end within a control word", rows.from, rows.to)
+			}
+			var word [4]byte
+			copy(word[:], buf[at:at+z.ctrl])
+			at += z.ctrl
+			w := binary.LittleEndian.Uint32(word[:])
+			def = uint16(w & (1<<z.bitsDef - 1))
+			if p.levels.top > 0 {
+				rep = uint16(w >> z.bitsDef & repMask)
+			}
+		}
+		if rep > p.levels.top || def > p.levels.max {
+			return corrupt("rows %d to %d: levels %d, %d out of range", rows.from, rows.to, rep, def)
+		}
+		run.rep, run.def = append(run.rep, rep), append(run.def, def)
+		run.n++
+		if rep == p.levels.top {
+			starts++
+		}
+		if def > p.levels.visible {
+			continue
+		}
+		n, err := p.unzipValue(buf[at:], z, sh, def, to)
+		if err != nil {
+			return err
+		}
+		at += n
+	}
+	if starts != rows.to-rows.from {
+		return corrupt("rows %d to %d hold %d rows", rows.from, rows.to, starts)
+	}
+	return to.addLevels(&p.levels, run)
+}
+
+// unzipValue appends the value at the front of buf and returns its bytes there.
+func (p *storedPage) unzipValue(buf []byte, z zip, sh *shape, def uint16, to *sink) (int, error) {
+	if !sh.variable() {
+		if len(buf) < z.width {
+			return 0, corrupt("a value is cut off")
+		}
+		if err := checkItemValidity(buf[:z.skip], sh.dim, def); err != nil {
+			return 0, err
+		}
+		copy(to.values.extend(sh.width), buf[z.skip:z.width])
+		return z.width, nil
+	}
+	if def > 0 {
+		to.addZeros(1)
+		return 0, nil
+	}
+	if len(buf) < z.lenSize {
+		return 0, corrupt("a length is cut off")
+	}
+	var word [8]byte
+	copy(word[:], buf[:z.lenSize])
+	n := binary.LittleEndian.Uint64(word[:])
+	if n > uint64(len(buf)-z.lenSize) {
+		return 0, corrupt("a value of %d bytes is cut off", n)
+	}
+	end := z.lenSize + int(n)
+	return end, addCoded(p.layout.FullZip.Value, buf[z.lenSize:end], to)
+}
+
+// checkItemValidity refuses null items in a vector that is not null itself.
+func checkItemValidity(bits []byte, dim int, def uint16) error {
+	if def > 0 {
+		return nil
+	}
+	for j := range len(bits) * 8 {
+		if j < dim && bits[j/8]>>(j%8)&1 == 0 {
+			return unsupported("vectors with null items are not readable (item %d)", j)
+		}
+	}
+	return nil
+}

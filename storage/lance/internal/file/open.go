@@ -1,0 +1,252 @@
+package file
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/lance/internal/pb"
+)
+
+// tailRead is the first read of an open: it holds the metadata of most files.
+const tailRead = 64 << 10
+
+// File is an open data file. It is immutable and may be used by many goroutines
+// at once; it holds no buffers of the source and needs no close. Layouts of
+// pages, chunk tables and repetition indexes are cached for its life.
+type File struct {
+	src    Source
+	size   int64
+	rows   int64
+	minor  uint16
+	fields []pb.Field
+	schema *arrow.Schema
+	cols   []*column
+	// byTop[i] are the columns of top-level field i, in leaf order.
+	byTop [][]*column
+}
+
+// column is one leaf with its pages.
+type column struct {
+	leaf  *leaf
+	index int
+	pages []*storedPage
+}
+
+// storedPage is a page's place and layout, and what was decoded of it so far.
+type storedPage struct {
+	col     *column
+	index   int
+	first   int64 // file row of its first row
+	rows    int64
+	buffers []span
+	layout  pb.PageLayout
+	levels  levelMap
+
+	mu sync.Mutex // guards the caches below
+	// starts caches the repetition index of a full-zip page.
+	starts []uint64
+	// chunks caches the chunk table of a mini-block page.
+	chunks []chunk
+	// dictionary caches the values a mini-block page's indices point at.
+	dictionary *values
+	// holes caches the levels of a constant page with levels.
+	holes *levelRun
+}
+
+// footer is the last 40 bytes.
+type footer struct {
+	columnsAt, cmoAt, gboAt uint64
+	globalBuffers, columns  uint32
+	major, minor            uint16
+}
+
+func parseFooter(p []byte) (footer, error) {
+	if string(p[36:40]) != magic {
+		return footer{}, corrupt("the last four bytes are %q, not %q", p[36:40], magic)
+	}
+	le := binary.LittleEndian
+	f := footer{
+		columnsAt: le.Uint64(p), cmoAt: le.Uint64(p[8:]), gboAt: le.Uint64(p[16:]),
+		globalBuffers: le.Uint32(p[24:]), columns: le.Uint32(p[28:]),
+		major: le.Uint16(p[32:]), minor: le.Uint16(p[34:]),
+	}
+	if f.major != Major || f.minor < 1 || f.minor > 2 {
+		return f, unsupported("file version %d.%d is not readable; 2.1 and 2.2 are", f.major, f.minor)
+	}
+	return f, nil
+}
+
+// Open reads the metadata of a file of the size. Errors: Corrupt with the place,
+// Unsupported for versions and types outside the readable set, and the source's own.
+func Open(ctx context.Context, src Source, size int64) (*File, error) {
+	if size < footerSize {
+		return nil, corrupt("%d bytes are too few for a footer", size)
+	}
+	tailAt := max(0, size-tailRead)
+	tail := make([]byte, size-tailAt)
+	if err := readInto(ctx, src, tail, tailAt); err != nil {
+		return nil, err
+	}
+	foot, err := parseFooter(tail[len(tail)-footerSize:])
+	if err != nil {
+		return nil, err
+	}
+	f := &File{src: src, size: size, minor: foot.minor}
+	body := size - footerSize
+	r := &metaReader{ctx: ctx, src: src, tail: tail, tailAt: tailAt, limit: body}
+	if err := f.readSchema(r, foot); err != nil {
+		return nil, err
+	}
+	return f, f.readColumns(r, foot)
+}
+
+// metaReader reads pieces of the metadata, from the tail where it holds them.
+type metaReader struct {
+	ctx    context.Context
+	src    Source
+	tail   []byte
+	tailAt int64
+	limit  int64 // no piece may end beyond it
+}
+
+func (r *metaReader) read(what string, off, size uint64) ([]byte, error) {
+	if off > uint64(r.limit) || size > uint64(r.limit)-off {
+		return nil, corrupt("%s: bytes %d+%d lie outside the file of %d", what, off, size, r.limit+footerSize)
+	}
+	if int64(off) >= r.tailAt {
+		at := int64(off) - r.tailAt
+		return r.tail[at : at+int64(size)], nil
+	}
+	// One read from here to the tail serves all later pieces.
+	if gap := r.tailAt - int64(off); gap <= int64(len(r.tail))*16 {
+		grown := make([]byte, gap+int64(len(r.tail)))
+		if err := readInto(r.ctx, r.src, grown[:gap], int64(off)); err != nil {
+			return nil, err
+		}
+		copy(grown[gap:], r.tail)
+		r.tail, r.tailAt = grown, int64(off)
+		return r.tail[:size], nil
+	}
+	p := make([]byte, size)
+	return p, readInto(r.ctx, r.src, p, int64(off))
+}
+
+func (f *File) readSchema(r *metaReader, foot footer) error {
+	if foot.globalBuffers == 0 {
+		return corrupt("it has no global buffer, so no schema")
+	}
+	entry, err := r.read("global buffer table", foot.gboAt, 16)
+	if err != nil {
+		return err
+	}
+	at, size := binary.LittleEndian.Uint64(entry), binary.LittleEndian.Uint64(entry[8:])
+	buf, err := r.read("schema", at, size)
+	if err != nil {
+		return err
+	}
+	desc, err := pb.DecodeFileDescriptor(buf)
+	if err != nil {
+		return fail.Wrap(fail.Corrupt, err, "lance data file: schema at byte %d", at)
+	}
+	if desc.Rows > math.MaxUint32 {
+		return corrupt("schema claims %d rows", desc.Rows)
+	}
+	f.rows, f.fields = int64(desc.Rows), desc.Fields
+	f.schema, err = SchemaOf(desc.Fields, desc.Metadata)
+	return err
+}
+
+func (f *File) readColumns(r *metaReader, foot footer) error {
+	leaves, err := leavesOf(f.schema)
+	if err != nil {
+		return err
+	}
+	if int64(foot.columns) != int64(len(leaves)) {
+		return corrupt("footer counts %d columns, the schema has %d leaves", foot.columns, len(leaves))
+	}
+	table, err := r.read("column table", foot.cmoAt, 16*uint64(foot.columns))
+	if err != nil {
+		return err
+	}
+	f.byTop = make([][]*column, f.schema.NumFields())
+	for i, l := range leaves {
+		at, size := binary.LittleEndian.Uint64(table[16*i:]), binary.LittleEndian.Uint64(table[16*i+8:])
+		buf, err := r.read("metadata of column "+l.name, at, size)
+		if err != nil {
+			return err
+		}
+		c := &column{leaf: l, index: i}
+		if err := f.readPages(c, buf); err != nil {
+			return fail.Wrap(fail.CodeOf(err), err, "column %q (metadata at byte %d)", l.name, at)
+		}
+		f.cols = append(f.cols, c)
+		f.byTop[l.top] = append(f.byTop[l.top], c)
+	}
+	return nil
+}
+
+func (f *File) readPages(c *column, buf []byte) error {
+	meta, err := pb.DecodeColumnMetadata(buf)
+	if err != nil {
+		return err
+	}
+	var first int64
+	for i := range meta.Pages {
+		p, err := f.readPage(c, &meta.Pages[i])
+		if err != nil {
+			return fail.Wrap(fail.CodeOf(err), err, "page %d", i)
+		}
+		if p.rows == 0 {
+			continue
+		}
+		p.index, p.first = i, first
+		first += p.rows
+		c.pages = append(c.pages, p)
+	}
+	if first != f.rows {
+		return corrupt("its pages hold %d rows, the file %d", first, f.rows)
+	}
+	return nil
+}
+
+func (f *File) readPage(c *column, meta *pb.Page) (*storedPage, error) {
+	if meta.TypeURL != pb.PageLayoutURL {
+		return nil, unsupported("page encoding %q is not readable", meta.TypeURL)
+	}
+	if meta.Rows > uint64(f.rows) {
+		return nil, corrupt("it claims %d of the file's %d rows", meta.Rows, f.rows)
+	}
+	p := &storedPage{col: c, rows: int64(meta.Rows)}
+	for i, off := range meta.BufferOffsets {
+		size := meta.BufferSizes[i]
+		if off > uint64(f.size) || size > uint64(f.size)-off {
+			return nil, corrupt("buffer %d: bytes %d+%d lie outside the file of %d", i, off, size, f.size)
+		}
+		p.buffers = append(p.buffers, span{int64(off), int64(size)})
+	}
+	var err error
+	if p.layout, err = pb.DecodePageLayout(meta.Encoding); err != nil {
+		return nil, err
+	}
+	return p, p.validate()
+}
+
+// NumRows is the number of rows.
+func (f *File) NumRows() int64 { return f.rows }
+
+// Size is the file's bytes, as given to Open.
+func (f *File) Size() int64 { return f.size }
+
+// Schema is the Arrow schema, rebuilt from the Lance fields.
+func (f *File) Schema() *arrow.Schema { return f.schema }
+
+// Fields are the Lance fields with their ids, in pre-order. Do not change them.
+func (f *File) Fields() []pb.Field { return f.fields }
+
+// Version is the format version in the footer, such as 2 and 1.
+func (f *File) Version() (major, minor int) { return Major, int(f.minor) }

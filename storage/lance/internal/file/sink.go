@@ -1,0 +1,264 @@
+package file
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// sink collects the rows of one leaf, whatever pages they come from, as the
+// Arrow buffers of its path.
+type sink struct {
+	leaf  *leaf
+	nodes []nodeSink
+	// values is the fixed-width values, or the bytes of the variable-width ones.
+	values  growBuf
+	offsets growBuf // variable width: len+1 offsets of the type's width
+}
+
+// nodeSink is the validity of one path node and, for a list, its offsets.
+type nodeSink struct {
+	valid   bitmap
+	items   int64 // list: child elements so far
+	offsets growBuf
+	wide    bool
+}
+
+func newSink(l *leaf, field arrow.Field, mem memory.Allocator) *sink {
+	s := &sink{leaf: l, nodes: make([]nodeSink, len(l.path)), values: growBuf{mem: mem}, offsets: growBuf{mem: mem}}
+	t := field.Type
+	for i, n := range l.path {
+		ns := &s.nodes[i]
+		ns.valid.buf.mem, ns.offsets.mem = mem, mem
+		switch dt := t.(type) {
+		case *arrow.StructType:
+			t = dt.Field(n.child).Type
+		case *arrow.ListType:
+			t = dt.Elem()
+			ns.putOffset()
+		case *arrow.LargeListType:
+			ns.wide = true
+			t = dt.Elem()
+			ns.putOffset()
+		}
+	}
+	if l.shape.variable() {
+		s.putValueEnd()
+	}
+	return s
+}
+
+func (s *sink) release() {
+	s.values.release()
+	s.offsets.release()
+	for i := range s.nodes {
+		s.nodes[i].valid.buf.release()
+		s.nodes[i].offsets.release()
+	}
+}
+
+func (n *nodeSink) putOffset() {
+	if n.wide {
+		binary.LittleEndian.PutUint64(n.offsets.extend(8), uint64(n.items))
+	} else {
+		binary.LittleEndian.PutUint32(n.offsets.extend(4), uint32(n.items))
+	}
+}
+
+// addElement counts one more child of the list that was started last.
+func (n *nodeSink) addElement() {
+	n.items++
+	if b := n.offsets.used(); n.wide {
+		binary.LittleEndian.PutUint64(b[len(b)-8:], uint64(n.items))
+	} else {
+		binary.LittleEndian.PutUint32(b[len(b)-4:], uint32(n.items))
+	}
+}
+
+func (s *sink) putValueEnd() {
+	if s.leaf.shape.offsetBits == 64 {
+		binary.LittleEndian.PutUint64(s.offsets.extend(8), uint64(s.values.n))
+	} else {
+		binary.LittleEndian.PutUint32(s.offsets.extend(4), uint32(s.values.n))
+	}
+}
+
+// addValue appends one variable-width value.
+func (s *sink) addValue(v []byte) {
+	copy(s.values.extend(len(v)), v)
+	s.putValueEnd()
+}
+
+// addZeros appends n value slots without content (nulls).
+func (s *sink) addZeros(n int) {
+	if !s.leaf.shape.variable() {
+		clear(s.values.extend(n * s.leaf.shape.width))
+		return
+	}
+	for range n {
+		s.putValueEnd()
+	}
+}
+
+// addLevels appends entries; the caller appends their visible values. m must
+// have checked the run.
+func (s *sink) addLevels(m *levelMap, r levelRun) error {
+	if s.leaf.lists == 0 {
+		s.addFlat(m, r)
+		return nil
+	}
+	for i := range r.n {
+		rep, def := m.top, uint16(0)
+		if r.rep != nil {
+			rep = r.rep[i]
+		}
+		if r.def != nil {
+			def = r.def[i]
+		}
+		depth := m.start[rep]
+		if rep == m.top {
+			depth = 0
+		}
+		if depth > 0 {
+			if s.nodes[depth-1].valid.n == 0 {
+				return corrupt("the first entry continues a list that has not begun")
+			}
+			s.nodes[depth-1].addElement()
+		}
+		s.addEntry(m, depth, def)
+	}
+	return nil
+}
+
+func (s *sink) addFlat(m *levelMap, r levelRun) {
+	for i := range s.nodes {
+		v := &s.nodes[i].valid
+		null := m.null[i]
+		if r.def == nil || m.max == 0 {
+			v.addValid(r.n)
+			continue
+		}
+		// A null further out (a higher level) makes this node null too.
+		lowest := null
+		for j := i - 1; j >= 0 && lowest == 0; j-- {
+			lowest = m.null[j]
+		}
+		for _, d := range r.def {
+			if lowest != 0 && d >= lowest {
+				v.addNull()
+			} else {
+				v.addValid(1)
+			}
+		}
+	}
+}
+
+// addEntry appends one entry from the depth inwards.
+func (s *sink) addEntry(m *levelMap, depth int, def uint16) {
+	for i := depth; i < len(s.nodes); i++ {
+		n, isList := &s.nodes[i], s.leaf.path[i].kind == nodeList
+		if def != 0 && def == m.null[i] {
+			s.addNullFrom(i)
+			return
+		}
+		n.valid.addValid(1)
+		if !isList {
+			continue
+		}
+		n.putOffset()
+		if def != 0 && def == m.empty[i] {
+			return
+		}
+		n.addElement()
+	}
+}
+
+// addNullFrom makes node i null, and with it what Arrow keeps aligned below: all
+// nodes down to the next list, which stays without elements.
+func (s *sink) addNullFrom(i int) {
+	for ; i < len(s.nodes); i++ {
+		s.nodes[i].valid.addNull()
+		if s.leaf.path[i].kind == nodeList {
+			s.nodes[i].putOffset()
+			return
+		}
+	}
+}
+
+// checkLimits refuses arrays that outgrow 32-bit offsets.
+func (s *sink) checkLimits() error {
+	tooLarge := s.leaf.shape.variable() && s.leaf.shape.offsetBits == 32 && s.values.n > math.MaxInt32
+	for i := range s.nodes {
+		tooLarge = tooLarge || (!s.nodes[i].wide && s.nodes[i].items > math.MaxInt32)
+	}
+	if tooLarge {
+		return fail.New(fail.TooLarge, "lance: column %q: more than 2 GiB in one batch", s.leaf.name).
+			WithHint("Read fewer rows at a time.")
+	}
+	return nil
+}
+
+// buildArray makes the array of a field from the sinks of its leaves and
+// consumes their buffers.
+func buildArray(t arrow.DataType, sinks []*sink, depth int) (arrow.ArrayData, error) {
+	s := sinks[0]
+	n := &s.nodes[depth]
+	count, nulls := n.valid.n, n.valid.nulls
+	var bufs []*memory.Buffer
+	var children []arrow.ArrayData
+	defer func() {
+		for _, b := range bufs {
+			if b != nil {
+				b.Release()
+			}
+		}
+		for _, c := range children {
+			c.Release()
+		}
+	}()
+	bufs = append(bufs, n.valid.buffer())
+	switch dt := t.(type) {
+	case *arrow.StructType:
+		for i := 0; i < len(sinks); {
+			child := sinks[i].leaf.path[depth].child
+			j := i
+			for j < len(sinks) && sinks[j].leaf.path[depth].child == child {
+				j++
+			}
+			c, err := buildArray(dt.Field(child).Type, sinks[i:j], depth+1)
+			if err != nil {
+				return nil, err
+			}
+			children = append(children, c)
+			if c.Len() != count {
+				return nil, corrupt("struct of column %q: %d rows against %d of its child", s.leaf.name, count, c.Len())
+			}
+			i = j
+		}
+	case *arrow.ListType, *arrow.LargeListType:
+		bufs = append(bufs, n.offsets.buffer())
+		c, err := buildArray(dt.(arrow.ListLikeType).Elem(), sinks, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, c)
+		if int64(c.Len()) != n.items {
+			return nil, corrupt("list of column %q: %d elements against %d of its child", s.leaf.name, n.items, c.Len())
+		}
+	case *arrow.FixedSizeListType:
+		vals := s.values.buffer()
+		children = append(children, array.NewData(dt.Elem(), count*int(dt.Len()), []*memory.Buffer{nil, vals}, nil, 0, 0))
+		vals.Release()
+	default:
+		if s.leaf.shape.variable() {
+			bufs = append(bufs, s.offsets.buffer())
+		}
+		bufs = append(bufs, s.values.buffer())
+	}
+	return array.NewData(t, count, bufs, children, nulls, 0), nil
+}
