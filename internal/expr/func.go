@@ -39,8 +39,17 @@ type ScalarFunc struct {
 	// type (string results are Set). Arguments are flat or constant with n rows.
 	// A row error (overflow, bad text) is a *fail.Error. It must be safe to call
 	// from many goroutines.
-	Eval func(env *Env, args []*vec.Vector, n int, out *vec.Vector) error
+	//
+	// For a list result out is empty (vec.New) and Eval appends n rows.
+	Eval EvalFunc
+	// Prepare, when not nil, is told the constant arguments (nil for the others)
+	// once and returns an Eval that has used them (a compiled pattern), or nil for
+	// none. Its error is not shown: Eval meets the constant again, row by row.
+	Prepare func(consts []*vec.Value) (EvalFunc, error)
 }
+
+// EvalFunc computes n rows of a scalar function; see ScalarFunc.Eval.
+type EvalFunc = func(env *Env, args []*vec.Vector, n int, out *vec.Vector) error
 
 // Accumulator is the state of one aggregate for all groups of one worker.
 type Accumulator interface {
