@@ -70,7 +70,7 @@ func structSexpr(v reflect.Value) sx {
 			continue
 		}
 		if s, ok := v.Field(i).Interface().(fmt.Stringer); ok && f.Type.Kind() == reflect.Uint8 {
-			if s.String() != "" {
+			if s.String() != "" && s.String() != "?" {
 				g.parts = append(g.parts, sx{word: strings.ReplaceAll(s.String(), " ", "_")})
 			}
 			continue

@@ -69,8 +69,8 @@ const (
 	PrecAdd        = 70
 	PrecMul        = 80
 	PrecPow        = 90
-	PrecCollate    = 93 // COLLATE
-	PrecTimeZone   = 94 // AT TIME ZONE
+	PrecTimeZone   = 93 // AT TIME ZONE
+	PrecCollate    = 94 // COLLATE
 	PrecUnary      = 100
 	PrecPostfix    = 110 // :: [] .
 	PrecPrimary    = 120
