@@ -1,0 +1,281 @@
+package hashtable
+
+import (
+	"bytes"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/loamdb/loam/internal/mem"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// Groups numbers distinct keys from 0 in order of first appearance. It belongs
+// to one goroutine.
+type Groups struct {
+	types    []types.Type
+	account  *mem.Account
+	sameHash bool
+	n        int
+
+	// One key that fits a word: slots hold the key itself. id is group + 1; 0 is free.
+	slots []wordSlot
+	words []uint64
+	// nulls is the group of the NULL key + 1.
+	nulls uint32
+
+	// Any other key: slots hold salt | group + 1; keys lie encoded in pages.
+	salted []uint64
+	hashes []uint64
+	keys   pages
+	enc    Encoder
+	scratch
+}
+
+type wordSlot struct {
+	key uint64
+	id  uint32
+}
+
+type scratch struct {
+	wordBuf []uint64
+	hashBuf []uint64
+}
+
+// NewGroups returns an empty table for keys of the types (at least one).
+// sameHash makes all hashes equal, for tests.
+func NewGroups(ts []types.Type, account *mem.Account, sameHash bool) *Groups {
+	return &Groups{types: ts, account: account, sameHash: sameHash, enc: Encoder{Types: ts}}
+}
+
+// Len is the number of groups.
+func (g *Groups) Len() int { return g.n }
+
+func (g *Groups) word() bool { return len(g.types) == 1 && isWord(g.types[0]) }
+
+// Find sets out[i] to the group of row sel[i] (row i with nil sel) of the key
+// columns, adding groups for new keys. Error: fail.Exhausted.
+func (g *Groups) Find(cols []*vec.Vector, sel []int32, n int, out []uint32) error {
+	if err := g.reserve(n); err != nil {
+		return err
+	}
+	if g.word() {
+		return g.findWords(cols[0], sel, n, out)
+	}
+	g.enc.Encode(cols, sel, n)
+	for i := range n {
+		key := g.enc.Row(i)
+		id, err := g.findKey(key, g.hashKey(key))
+		if err != nil {
+			return err
+		}
+		out[i] = id
+	}
+	return nil
+}
+
+// FindFrom sets mapping[i] to the group here of group from+i of other, adding
+// groups for new keys. Both have the same key types. Error: fail.Exhausted.
+func (g *Groups) FindFrom(other *Groups, from int, mapping []uint32) error {
+	if err := g.reserve(len(mapping)); err != nil {
+		return err
+	}
+	for i := range mapping {
+		id := uint32(from + i)
+		switch {
+		case !g.word():
+			var err error
+			if mapping[i], err = g.findKey(other.keys.at(int(id)), other.hashes[id]); err != nil {
+				return err
+			}
+		case other.nulls == id+1:
+			mapping[i] = g.findNull()
+		default:
+			mapping[i] = g.findWord(other.words[id])
+		}
+	}
+	return nil
+}
+
+// Keys appends the keys of groups [from, from+n) to cols, flat vectors of the key types.
+func (g *Groups) Keys(cols []*vec.Vector, from, n int) {
+	for id := from; id < from+n; id++ {
+		switch {
+		case !g.word():
+			Decode(g.keys.at(id), cols)
+		case g.nulls == uint32(id)+1:
+			cols[0].AppendNull()
+		default:
+			appendWord(cols[0], g.words[id])
+		}
+	}
+}
+
+func (g *Groups) findWords(v *vec.Vector, sel []int32, n int, out []uint32) error {
+	g.wordBuf = grow(g.wordBuf, n)
+	words(v, sel, n, g.wordBuf)
+	nulls := v.HasNulls()
+	for i, w := range g.wordBuf {
+		if nulls && v.IsNull(rowOf(sel, i)) {
+			out[i] = g.findNull()
+			continue
+		}
+		out[i] = g.findWord(w)
+	}
+	return nil
+}
+
+func (g *Groups) findNull() uint32 {
+	if g.nulls == 0 {
+		g.nulls = uint32(g.n) + 1
+		g.words = append(g.words, 0)
+		g.n++
+	}
+	return g.nulls - 1
+}
+
+func (g *Groups) findWord(w uint64) uint32 {
+	h := uint64(0)
+	if !g.sameHash {
+		h = hashWord(w)
+	}
+	mask := uint64(len(g.slots) - 1)
+	for at := h & mask; ; at = (at + 1) & mask {
+		s := &g.slots[at]
+		if s.id == 0 {
+			s.key, s.id = w, uint32(g.n)+1
+			g.words = append(g.words, w)
+			g.n++
+			return s.id - 1
+		}
+		if s.key == w {
+			return s.id - 1
+		}
+	}
+}
+
+func (g *Groups) hashKey(key []byte) uint64 {
+	if g.sameHash {
+		return 0
+	}
+	return xxh3.Hash(key)
+}
+
+func (g *Groups) findKey(key []byte, h uint64) (uint32, error) {
+	mask := uint64(len(g.salted) - 1)
+	for at := h & mask; ; at = (at + 1) & mask {
+		s := g.salted[at]
+		if s == 0 {
+			if err := g.keys.add(key, g.account); err != nil {
+				return 0, err
+			}
+			g.n++
+			g.salted[at] = saltOf(h) | uint64(g.n)
+			g.hashes = append(g.hashes, h)
+			return uint32(g.n) - 1, nil
+		}
+		if s&^rowMask == saltOf(h) {
+			if id := int(s&rowMask) - 1; bytes.Equal(g.keys.at(id), key) {
+				return uint32(id), nil
+			}
+		}
+	}
+}
+
+// reserve makes room for n groups more, so that finding them cannot overfill
+// the slots.
+func (g *Groups) reserve(n int) error {
+	need := g.n + n
+	if g.word() {
+		if 3*need <= 2*len(g.slots) {
+			return nil
+		}
+		return g.growWords(slotsFor(need))
+	}
+	if 3*need <= 2*len(g.salted) {
+		return nil
+	}
+	return g.growSalted(slotsFor(need))
+}
+
+func (g *Groups) growWords(size int) error {
+	const slotBytes, wordBytes = 16, 8
+	if err := g.account.Grow(int64(size)*slotBytes + int64(size-len(g.slots))*wordBytes); err != nil {
+		return err
+	}
+	old := g.slots
+	g.slots = make([]wordSlot, size)
+	mask := uint64(size - 1)
+	for _, s := range old {
+		if s.id == 0 {
+			continue
+		}
+		at := uint64(0)
+		if !g.sameHash {
+			at = hashWord(s.key) & mask
+		}
+		for g.slots[at].id != 0 {
+			at = (at + 1) & mask
+		}
+		g.slots[at] = s
+	}
+	g.account.Shrink(int64(len(old)) * slotBytes)
+	return nil
+}
+
+func (g *Groups) growSalted(size int) error {
+	// A slot, and for each a hash and an offset that may come to lie beside it.
+	const slotBytes, sideBytes = 8, 16
+	if err := g.account.Grow(int64(size)*slotBytes + int64(size-len(g.salted))*sideBytes); err != nil {
+		return err
+	}
+	old := len(g.salted)
+	g.salted = make([]uint64, size)
+	mask := uint64(size - 1)
+	for id, h := range g.hashes {
+		at := h & mask
+		for g.salted[at] != 0 {
+			at = (at + 1) & mask
+		}
+		g.salted[at] = saltOf(h) | uint64(id+1)
+	}
+	g.account.Shrink(int64(old) * slotBytes)
+	return nil
+}
+
+// pageBytes is the size of a page of keys; a longer key has its own.
+const pageBytes = 256 << 10
+
+// pages is an append-only list of byte strings that never move.
+type pages struct {
+	bufs [][]byte
+	// offs[i] is page<<32 | offset of string i; its end is in ends.
+	offs []uint64
+	ends []uint32
+}
+
+func (p *pages) at(i int) []byte {
+	o := p.offs[i]
+	return p.bufs[o>>32][uint32(o):p.ends[i]]
+}
+
+func (p *pages) add(b []byte, account *mem.Account) error {
+	last := len(p.bufs) - 1
+	if last < 0 || len(p.bufs[last])+len(b) > cap(p.bufs[last]) {
+		size := pageBytes
+		if last < 0 {
+			size = 4 << 10
+		}
+		size = max(size, len(b))
+		if err := account.Grow(int64(size)); err != nil {
+			return err
+		}
+		p.bufs = append(p.bufs, make([]byte, 0, size))
+		last++
+	}
+	at := len(p.bufs[last])
+	p.bufs[last] = append(p.bufs[last], b...)
+	p.offs = append(p.offs, uint64(last)<<32|uint64(at))
+	p.ends = append(p.ends, uint32(len(p.bufs[last])))
+	return nil
+}

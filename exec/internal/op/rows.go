@@ -1,0 +1,140 @@
+package op
+
+import (
+	"github.com/loamdb/loam/internal/kernel"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// Dense returns c with its selected rows alone. String bytes may be shared with c.
+func Dense(c *vec.Chunk) *vec.Chunk {
+	if c.Sel == nil {
+		return c
+	}
+	return Pick(c.Cols, c.Sel, c.Seq)
+}
+
+// Pick gathers rows of columns into a chunk. String bytes are shared.
+func Pick(cols []*vec.Vector, rows []int32, seq uint64) *vec.Chunk {
+	out := &vec.Chunk{Cols: make([]*vec.Vector, len(cols)), N: len(rows), Seq: seq}
+	for i, col := range cols {
+		out.Cols[i] = kernel.Gather(col, rows)
+	}
+	return out
+}
+
+// noRow marks a row that does not exist: its columns are NULL.
+const noRow int32 = -1
+
+// pickOuter gathers rows of flat columns; noRow gives NULL.
+func pickOuter(cols []*vec.Vector, rows []int32) []*vec.Vector {
+	missing := 0
+	for _, r := range rows {
+		if r == noRow {
+			missing++
+		}
+	}
+	out := make([]*vec.Vector, len(cols))
+	if missing == len(rows) {
+		for i, col := range cols {
+			out[i] = vec.Const(col.Type, vec.Null(col.Type), len(rows))
+		}
+		return out
+	}
+	safe := rows
+	if missing > 0 {
+		safe = make([]int32, len(rows))
+		for i, r := range rows {
+			safe[i] = max(r, 0)
+		}
+	}
+	for i, col := range cols {
+		out[i] = kernel.Gather(col, safe)
+		if missing > 0 {
+			out[i].Valid = ownValid(out[i])
+			for k, r := range rows {
+				if r == noRow {
+					out[i].Valid.Clear(k)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// ownValid is a bitmap of v's validity that v alone holds.
+func ownValid(v *vec.Vector) vec.Bitmap {
+	if v.Valid == nil {
+		return vec.NewBitmap(v.N, true)
+	}
+	return v.Valid.Clone()
+}
+
+// rowBytes estimates the bytes of one row of the type beside its string bytes.
+func rowBytes(t types.Type) int64 {
+	switch t.Kind {
+	case types.Boolean:
+		return 1
+	case types.Int32, types.Date:
+		return 4
+	case types.Int64, types.Timestamp, types.Double:
+		return 8
+	case types.Vector:
+		return 4 * int64(t.Dim)
+	case types.Sparse:
+		return 48
+	case types.List:
+		return 4
+	}
+	return 16
+}
+
+// vectorBytes is the memory that n rows of v take when they are copied to a
+// flat vector of their own.
+func vectorBytes(v *vec.Vector, sel []int32, n int) int64 {
+	total := int64(n)*rowBytes(v.Type) + int64(n)/8 + 8
+	switch v.Type.Kind {
+	case types.Text, types.Binary, types.JSON, types.Unknown:
+		for i := range n {
+			s, r := flatBase(v), v.Row(selected(sel, i))
+			if l := s.Strings.Views[r].Len; l > vec.InlineLen {
+				total += int64(l)
+			}
+		}
+	case types.Sparse:
+		for i := range n {
+			s, r := flatBase(v), v.Row(selected(sel, i))
+			total += 8 * int64(len(s.SparseRows[r].Indices))
+		}
+	case types.List:
+		for i := range n {
+			s, r := flatBase(v), v.Row(selected(sel, i))
+			from, to := int(s.Offsets[r]), int(s.Offsets[r+1])
+			total += vectorBytes(s.Child.Slice(from, to), nil, to-from)
+		}
+	}
+	return total
+}
+
+func flatBase(v *vec.Vector) *vec.Vector {
+	if v.Encoding == vec.Dictionary {
+		return v.Dict
+	}
+	return v
+}
+
+func selected(sel []int32, i int) int {
+	if sel == nil {
+		return i
+	}
+	return int(sel[i])
+}
+
+// chunkBytes is the memory of the selected rows of c as flat columns.
+func chunkBytes(c *vec.Chunk) int64 {
+	total := int64(0)
+	for _, col := range c.Cols {
+		total += vectorBytes(col, c.Sel, c.Rows())
+	}
+	return total
+}
