@@ -116,6 +116,12 @@ func ReadLibrary(ctx context.Context, goroot fs.FS) (*Library, error) {
 	slices.SortFunc(lib.Symbols, func(a, b Symbol) int {
 		return cmp.Or(cmp.Compare(a.Package, b.Package), cmp.Compare(a.Name, b.Name))
 	})
+	for i := 1; i < len(lib.Symbols); i++ {
+		if id := lib.Symbols[i].ID; id == lib.Symbols[i-1].ID {
+			return nil, fail.New(fail.InvalidParameter, "%s is declared twice", id).
+				WithHint("The sources are not those of a Go release that builds")
+		}
+	}
 	return lib, nil
 }
 

@@ -254,10 +254,13 @@ func TestReadLibraryErrors(t *testing.T) {
 	broken["src/fmt/broken.go"] = &fstest.MapFile{Data: []byte("package fmt\n\nfunc (")}
 	mixed := tree()
 	mixed["src/fmt/other.go"] = &fstest.MapFile{Data: []byte("package other\n\n// O is out of place.\nfunc O() {}\n")}
+	twice := tree()
+	twice["src/fmt/twice.go"] = &fstest.MapFile{Data: []byte("package fmt\n\n// Small is here again.\nvar Small = 1\n")}
 	cases := []struct {
 		name, want string
 		fsys       fs.FS
 	}{
+		{"declared twice", "fmt.Small is declared twice", twice},
 		{"no src", "src", fstest.MapFS{"VERSION": &fstest.MapFile{}}},
 		{"no packages", "no Go packages", fstest.MapFS{"src/empty/README": &fstest.MapFile{}}},
 		{"syntax", "src/fmt/broken.go:3", broken},
@@ -331,4 +334,51 @@ func TestFindGorootByEnvironment(t *testing.T) {
 	if got, err := FindGoroot(context.Background()); err != nil || got != root {
 		t.Fatalf("got %q, %v", got, err)
 	}
+}
+
+func TestReadLibraryIsDeterministic(t *testing.T) {
+	root, err := FindGoroot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadLibrary(context.Background(), os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again, libraryT(t)) {
+		t.Fatal("two readings of one installation differ")
+	}
+	// An id's order and uniqueness do not depend on the order in which a file
+	// system lists folders: sorting is by package and name alone.
+	sorted := slices.IsSortedFunc(again.Symbols, func(a, b Symbol) int {
+		return strings.Compare(a.Package+"\x00"+a.Name, b.Package+"\x00"+b.Name)
+	})
+	if !sorted {
+		t.Fatal("symbols are not in order")
+	}
+}
+
+// Any file either is refused or gives symbols that keep the contract.
+func FuzzReadLibrary(f *testing.F) {
+	for _, file := range tree() {
+		f.Add(string(file.Data))
+	}
+	f.Add("package fmt\n\ntype A = struct{ B }\n\n// B b\ntype B interface{ ~int | *A; M() }\n\n// C c\nconst C, D = iota, 'x'\n")
+	f.Fuzz(func(t *testing.T, source string) {
+		lib, err := ReadLibrary(context.Background(), fstest.MapFS{"src/p/p.go": &fstest.MapFile{Data: []byte(source)}})
+		if err != nil {
+			if !fail.Is(err, fail.InvalidParameter) {
+				t.Fatalf("not an error of the input: %v", err)
+			}
+			return
+		}
+		for i, s := range lib.Symbols {
+			if strings.ContainsAny(s.Signature, "\n\t") || s.Signature == "" || s.Doc == "" || s.ID != "p."+s.Name {
+				t.Errorf("%+v", s)
+			}
+			if i > 0 && lib.Symbols[i-1].ID >= s.ID {
+				t.Errorf("%s after %s", s.ID, lib.Symbols[i-1].ID)
+			}
+		}
+	})
 }
