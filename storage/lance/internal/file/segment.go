@@ -85,12 +85,19 @@ func (p *pending) segment(from, to, visFrom, visTo int) *segment {
 }
 
 // compact chooses the layers by what the segment contains and rewrites the
-// levels into the compact numbering.
+// levels into the compact numbering. One layer does not depend on the content: a
+// nullable struct around a list is always stored as such, because Lance 12
+// miscounts the rows of a batch that spans pages with and without that layer.
 func (s *segment) compact(anyDef bool) {
 	used := make([]bool, s.leaf.levels())
 	if anyDef {
 		for _, d := range s.def {
 			used[d] = true
+		}
+	}
+	for i, n := range s.leaf.path {
+		if s.leaf.lists > 0 && n.kind == nodeStruct && n.nullable {
+			used[s.leaf.nullLevel[i]] = true
 		}
 	}
 	remap := make([]uint16, len(used))

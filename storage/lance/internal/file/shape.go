@@ -16,10 +16,11 @@ const (
 )
 
 // node is one step of a leaf's path. child is the position of the next step
-// within a struct.
+// within a struct; nullable is the step's own field's.
 type node struct {
-	kind  nodeKind
-	child int
+	kind     nodeKind
+	child    int
+	nullable bool
 }
 
 // shape is how the values of a leaf lie in memory.
@@ -91,7 +92,7 @@ func collectLeaves(f arrow.Field, top int, name string, path []node, depth int) 
 	case *arrow.StructType:
 		var out []*leaf
 		for i, c := range t.Fields() {
-			sub, err := collectLeaves(c, top, name+"."+c.Name, appendNode(path, node{nodeStruct, i}), depth+1)
+			sub, err := collectLeaves(c, top, name+"."+c.Name, appendNode(path, node{nodeStruct, i, f.Nullable}), depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -99,15 +100,15 @@ func collectLeaves(f arrow.Field, top int, name string, path []node, depth int) 
 		}
 		return out, nil
 	case *arrow.ListType:
-		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList}), depth+1)
+		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList, nullable: f.Nullable}), depth+1)
 	case *arrow.LargeListType:
-		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList}), depth+1)
+		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList, nullable: f.Nullable}), depth+1)
 	}
 	sh, err := shapeOf(f.Type)
 	if err != nil {
 		return nil, fail.Wrap(fail.CodeOf(err), err, "lance: column %q", name)
 	}
-	l := &leaf{name: name, top: top, path: appendNode(path, node{kind: nodeLeaf}), shape: sh}
+	l := &leaf{name: name, top: top, path: appendNode(path, node{kind: nodeLeaf, nullable: f.Nullable}), shape: sh}
 	l.number()
 	return []*leaf{l}, nil
 }
