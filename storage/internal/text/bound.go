@@ -3,10 +3,12 @@ package text
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/internal/postings"
 )
 
 var errBlockEnd = fail.New(fail.Corrupt, "text segment: postings: a block ends before its last document")
@@ -102,12 +104,16 @@ func (b *Bound) Search(ctx context.Context, global Stats, o SearchOptions) ([]Hi
 		return nil, fail.Bug("statistics of %d terms for a query of %d", len(global.DF), len(b.q.terms))
 	}
 	acc := newAccept(b.store.NumDocs(), o.Match, b.excl)
-	top := newTopK(o.K, o.Floor, o.Less)
+	floor := o.Floor
+	if !(floor > 0) {
+		floor = math.Inf(-1)
+	}
+	top := postings.NewTopK(o.K, floor, o.Less)
 	x := &execution{b: b, global: global, acc: acc, top: top}
 	if err := x.run(ctx, o.exhaustive); err != nil {
 		return nil, err
 	}
-	return top.sorted(), nil
+	return top.Sorted(), nil
 }
 
 // Matches returns every live document that matches and that match allows (nil

@@ -6,7 +6,7 @@
 // bitmaps, exact statistics over live documents. It never reads a file, a
 // clock or a catalog: a segment is a byte slice, and a primary key is seen only
 // through the caller's tie-break. It may import roaring, bleve's analysis
-// packages, xxh3 and internal/fail.
+// packages, xxh3, internal/fail and storage/internal/postings.
 //
 // A search over several parts goes in two rounds, so that scores do not depend
 // on how documents lie in parts:

@@ -5,10 +5,14 @@ import (
 	"slices"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/internal/postings"
 )
 
 // DocID numbers the documents of one part from 0.
-type DocID uint32
+type DocID = postings.DocID
+
+// Hit is one matching document.
+type Hit = postings.Hit
 
 // noDoc is past every document; a part holds at most noDoc documents.
 const noDoc = math.MaxUint32

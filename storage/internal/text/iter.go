@@ -3,6 +3,8 @@ package text
 import (
 	"context"
 	"sort"
+
+	"github.com/loamdb/loam/storage/internal/postings"
 )
 
 // iterator walks the matches of a clause in rising order. doc is meaningful
@@ -19,7 +21,7 @@ type execution struct {
 	b      *Bound
 	global Stats
 	acc    *accept
-	top    *topK
+	top    *postings.TopK
 }
 
 func (x *execution) scorer(field int, boost, idfSum float64) *scorer {
@@ -164,7 +166,7 @@ func (x *execution) run(ctx context.Context, exhaustive bool) error {
 	}
 	it := x.iterator(root)
 	return x.each(ctx, it, func(doc uint32) {
-		x.top.offer(Hit{Doc: DocID(doc), Score: it.score()})
+		x.top.Offer(Hit{Doc: DocID(doc), Score: it.score()})
 	})
 }
 

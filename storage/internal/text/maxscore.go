@@ -140,7 +140,7 @@ func (l *leaf) blockBound(b int) float64 {
 // partition returns how many of the first leaves must be scanned: the rest
 // cannot reach the threshold together. suffix[i] bounds leaves[i:] together.
 func (x *execution) partition(leaves []*leaf, suffix []float64, w *window) int {
-	theta := x.top.threshold()
+	theta := x.top.Threshold()
 	sum, essential := 0.0, len(leaves)
 	for i := len(leaves) - 1; i >= 0; i-- {
 		leaves[i].upper = leaves[i].boundIn(w.lo, w.hi) * slack
@@ -196,7 +196,7 @@ func (x *execution) collect(leaves []*leaf, suffix []float64, essential int, w *
 }
 
 func (x *execution) finish(leaves []*leaf, suffix []float64, essential int, doc uint32, sum float64) {
-	theta := x.top.threshold()
+	theta := x.top.Threshold()
 	for i := essential; i < len(leaves); i++ {
 		if (sum+suffix[i])*slack < theta {
 			return
@@ -206,6 +206,6 @@ func (x *execution) finish(leaves []*leaf, suffix []float64, essential int, doc 
 		}
 	}
 	if sum >= theta {
-		x.top.offer(Hit{Doc: DocID(doc), Score: sum})
+		x.top.Offer(Hit{Doc: DocID(doc), Score: sum})
 	}
 }

@@ -222,7 +222,7 @@ func (o *oracle) search(q *Query, allowed *roaring.Bitmap, less func(a, b DocID)
 			continue
 		}
 		if m, s := o.eval(q, q.root, d); m {
-			out = append(out, Hit{DocID(d), s})
+			out = append(out, Hit{Doc: DocID(d), Score: s})
 		}
 	}
 	sort.SliceStable(out, func(i, j int) bool {

@@ -3,12 +3,15 @@ package text
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand"
 	"strings"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"pgregory.net/rapid"
+
+	"github.com/loamdb/loam/storage/internal/postings"
 )
 
 // words is a small vocabulary, so that terms meet, tie and repeat.
@@ -127,10 +130,10 @@ func (l layout) search(t testing.TB, q *Query, dead, allowed *roaring.Bitmap, k 
 		global.Add(b.Stats())
 		bounds = append(bounds, b)
 	}
-	top := newTopK(k, 0, less)
+	top := postings.NewTopK(k, math.Inf(-1), less)
 	for i, b := range bounds {
 		first := DocID(l.first[i])
-		o := SearchOptions{K: k, Floor: top.threshold(), exhaustive: exhaustive,
+		o := SearchOptions{K: k, Floor: top.Threshold(), exhaustive: exhaustive,
 			Less: func(a, b DocID) bool { return less(a+first, b+first) }}
 		if allowed != nil {
 			o.Match = shift(allowed, l.first[i], int(l.parts[i].NumDocs()))
@@ -140,10 +143,10 @@ func (l layout) search(t testing.TB, q *Query, dead, allowed *roaring.Bitmap, k 
 			t.Fatal(err)
 		}
 		for _, h := range hits {
-			top.offer(Hit{h.Doc + first, h.Score})
+			top.Offer(Hit{Doc: h.Doc + first, Score: h.Score})
 		}
 	}
-	return top.sorted()
+	return top.Sorted()
 }
 
 func (l layout) matches(t testing.TB, q *Query, dead, allowed *roaring.Bitmap) *roaring.Bitmap {
