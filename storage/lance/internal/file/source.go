@@ -22,14 +22,14 @@ const maxJoined = 16 << 20
 // span is a byte range of the file.
 type span struct{ off, size int64 }
 
-// readSpans reads the spans, which must be in ascending order (overlaps are
-// fine), joining near ones. The results alias shared buffers.
+// readSpans reads the spans, joining near ones that are in ascending order. The
+// results alias shared buffers.
 func readSpans(ctx context.Context, src Source, spans []span) ([][]byte, error) {
 	out := make([][]byte, len(spans))
 	for i := 0; i < len(spans); {
 		start, end := spans[i].off, spans[i].off+spans[i].size
 		j := i + 1
-		for j < len(spans) && spans[j].off-end <= maxGap {
+		for j < len(spans) && spans[j].off >= start && spans[j].off-end <= maxGap {
 			next := max(end, spans[j].off+spans[j].size)
 			if next-start > maxJoined && next > end {
 				break
