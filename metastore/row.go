@@ -142,6 +142,7 @@ func decodeObject(r row) (Object, error) {
 
 func encodeNamespace(n Namespace) []byte {
 	e := newEnc()
+	e.str(n.ID)
 	e.str(n.Name)
 	e.uint(uint64(n.Objects))
 	e.int(n.CreatedMS)
@@ -150,7 +151,7 @@ func encodeNamespace(n Namespace) []byte {
 
 func decodeNamespace(r row) (Namespace, error) {
 	d := newDec(r)
-	n := Namespace{Name: d.str(), Objects: d.smallInt(), CreatedMS: d.int()}
+	n := Namespace{ID: d.str(), Name: d.str(), Objects: d.smallInt(), CreatedMS: d.int()}
 	return n, d.end()
 }
 
@@ -240,17 +241,32 @@ func decodeHead(r row) (headRow, error) {
 	return h, d.end()
 }
 
+// encodeName is the row that leads from a name to the object.
+func encodeName(o Object) []byte {
+	e := newEnc()
+	e.uint(o.ID)
+	e.str(o.Incarnation)
+	return e.b
+}
+
+func decodeName(r row) (id uint64, incarnation string, err error) {
+	d := newDec(r)
+	id, incarnation = d.uint(), d.str()
+	return id, incarnation, d.end()
+}
+
 func encodeLease(l Lease) []byte {
 	e := newEnc()
 	e.str(l.Owner)
 	e.uint(l.Epoch)
 	e.int(l.DeadlineMS)
+	e.str(l.Token)
 	return e.b
 }
 
 func decodeLease(key string, r row) (Lease, error) {
 	d := newDec(r)
-	l := Lease{Key: key, Owner: d.str(), Epoch: d.uint(), DeadlineMS: d.int()}
+	l := Lease{Key: key, Owner: d.str(), Epoch: d.uint(), DeadlineMS: d.int(), Token: d.str()}
 	return l, d.end()
 }
 

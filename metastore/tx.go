@@ -27,6 +27,8 @@ type tx struct {
 	// maybe: an earlier try of this transaction may have taken effect. Its
 	// compares and this try's exclude each other, so that at most one does.
 	maybe bool
+	// after is the outcome of the try before this one; decided for the first.
+	after outcome
 	// unread: a read failed, so that nothing is known beyond earlier tries.
 	unread bool
 }
@@ -91,7 +93,7 @@ const (
 // decides, and writes through t; it may run many times. name is for faults and
 // messages.
 func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error {
-	losses, unknowns := 0, 0
+	losses, unknowns, last := 0, 0, decided
 	for {
 		if err := ctxErr(ctx); err != nil {
 			if unknowns > 0 {
@@ -99,7 +101,8 @@ func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error 
 			}
 			return err
 		}
-		out, err := s.attempt(ctx, name, fn, unknowns > 0, losses >= 3)
+		out, err := s.attempt(ctx, name, fn, &tx{maybe: unknowns > 0, after: last}, losses >= 3)
+		last = out
 		switch out {
 		case decided:
 			return err
@@ -114,7 +117,7 @@ func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error 
 	}
 }
 
-func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, maybe, alone bool) (outcome, error) {
+func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, t *tx, alone bool) (outcome, error) {
 	if alone {
 		s.gate.Lock()
 		defer s.gate.Unlock()
@@ -124,9 +127,9 @@ func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, maybe
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
-	t := &tx{ctx: ctx, db: s, rows: map[string]row{}, seen: map[string]bool{}, maybe: maybe}
+	t.ctx, t.db, t.rows, t.seen = ctx, s, map[string]row{}, map[string]bool{}
 	if err := fn(t); err != nil {
-		if t.unread && maybe {
+		if t.unread && t.maybe {
 			return unknown, err
 		}
 		return decided, err
@@ -142,7 +145,7 @@ func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, maybe
 	switch {
 	case errors.As(err, &u):
 		return unknown, u.cause
-	case err != nil && maybe:
+	case err != nil && t.maybe:
 		return unknown, err
 	case err != nil:
 		return decided, err

@@ -49,8 +49,8 @@ func chunkLen(blocks []AppendBlock) int {
 type sequencer struct {
 	db     *db
 	blocks []AppendBlock
-	tries  [][]AppendResult // what tries with an unknown outcome would have assigned
-	result []AppendResult
+	result []AppendResult   // of the newest try
+	tries  [][]AppendResult // of those whose outcome is unknown
 }
 
 func (s *db) appendChunk(ctx context.Context, blocks []AppendBlock) ([]AppendResult, error) {
@@ -60,6 +60,10 @@ func (s *db) appendChunk(ctx context.Context, blocks []AppendBlock) ([]AppendRes
 }
 
 func (q *sequencer) try(t *tx) error {
+	if t.after == unknown && q.result != nil {
+		q.tries = append(q.tries, q.result)
+		q.result = nil
+	}
 	keys := []string{keyClock, keyWALFloor}
 	parts := map[partID]*PartitionState{}
 	for _, b := range q.blocks {
@@ -129,7 +133,6 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 		t.get(key)
 		t.put(key, encodePartition(*parts[id]))
 	}
-	q.tries = append(q.tries, q.result)
 	return nil
 }
 

@@ -38,22 +38,23 @@ func (s *db) CreateNamespace(ctx context.Context, name string) (created bool, er
 	if err := checkName("namespace", name); err != nil {
 		return false, err
 	}
-	tried := false
+	id := s.ids.ULID()
 	err = s.update(ctx, "create_namespace", func(t *tx) error {
 		created = false
 		if err := t.load(nsKey(name), keyCatalog, keyClock); err != nil {
 			return err
 		}
-		if _, ok := t.get(nsKey(name)); ok {
-			created = t.maybe && tried
-			return nil
+		if r, ok := t.get(nsKey(name)); ok {
+			ns, err := decodeNamespace(r)
+			created = ns.ID == id // our own earlier try
+			return err
 		}
 		now, err := s.stamp(t)
 		if err != nil {
 			return err
 		}
-		t.put(nsKey(name), encodeNamespace(Namespace{Name: name, CreatedMS: now / 1000}))
-		created, tried = true, true
+		t.put(nsKey(name), encodeNamespace(Namespace{ID: id, Name: name, CreatedMS: now / 1000}))
+		created = true
 		_, err = countUp(t, keyCatalog)
 		return err
 	})
@@ -165,7 +166,6 @@ func (s *db) CreateObject(ctx context.Context, o Object) (Object, error) {
 	}
 	o.Incarnation, o.SchemaVersion = s.ids.ULID(), 1
 	nsk, nk := nsKey(o.Namespace), nameKey(o.Namespace, o.Name)
-	var tried []uint64 // ids of tries whose outcome is unknown
 	err := s.update(ctx, "create_object", func(t *tx) error {
 		if err := t.load(nsk, nk, keyCatalog, keyClock, keyID); err != nil {
 			return err
@@ -175,22 +175,19 @@ func (s *db) CreateObject(ctx context.Context, o Object) (Object, error) {
 			return err
 		}
 		if r, ok := t.get(nk); ok {
-			id, err := decodeUint(r)
-			for _, mine := range tried {
-				if err == nil && id == mine {
-					o.ID = id
-					return nil
-				}
-			}
+			id, incarnation, err := decodeName(r)
 			if err != nil {
 				return err
+			}
+			if incarnation == o.Incarnation { // our own earlier try
+				o.ID = id
+				return nil
 			}
 			return fail.New(fail.DuplicateObject, "%q already exists in namespace %q", o.Name, ns.Name)
 		}
 		if err := s.stampObject(t, &o, ns); err != nil {
 			return err
 		}
-		tried = append(tried, o.ID)
 		return putObject(t, o, ns)
 	})
 	if err != nil {
@@ -213,7 +210,7 @@ func (s *db) stampObject(t *tx, o *Object, ns Namespace) error {
 func putObject(t *tx, o Object, ns Namespace) error {
 	ns.Objects++
 	t.put(nsKey(ns.Name), encodeNamespace(ns))
-	t.put(nameKey(ns.Name, o.Name), encodeUint(o.ID))
+	t.put(nameKey(ns.Name, o.Name), encodeName(o))
 	t.put(objectKey(o.ID), encodeObject(o))
 	t.put(headKey(o.ID), encodeHead(headRow{Incarnation: o.Incarnation}))
 	for p := range o.Partitions {
@@ -313,7 +310,7 @@ func (s *db) GetObject(ctx context.Context, namespace, name string) (Object, err
 		if len(rows[1]) == 0 {
 			return Object{}, fail.New(fail.UndefinedTable, "%q does not exist in namespace %q", name, namespace)
 		}
-		id, err := decodeUint(rows[1][0])
+		id, _, err := decodeName(rows[1][0])
 		if err != nil {
 			return Object{}, err
 		}

@@ -11,7 +11,7 @@ func (s *db) AcquireLease(ctx context.Context, key, owner string, ttl time.Durat
 	if err := checkName("lease", key); err != nil {
 		return Lease{}, err
 	}
-	rk := leaseRowKey(key)
+	rk, token := leaseRowKey(key), s.ids.ULID()
 	var l Lease
 	err := s.update(ctx, "acquire_lease", func(t *tx) error {
 		if err := t.load(rk, keyID, keyClock); err != nil {
@@ -26,9 +26,8 @@ func (s *db) AcquireLease(ctx context.Context, key, owner string, ttl time.Durat
 			if err != nil {
 				return err
 			}
-			if t.maybe && held.Owner == owner && held.Epoch == l.Epoch {
-				l = held // our own earlier try
-				t.ops, t.conds = nil, nil
+			if held.Token == token {
+				l, t.ops = held, nil // our own earlier try
 				return nil
 			}
 			if held.Owner != owner && held.DeadlineMS > now/1000 {
@@ -36,7 +35,7 @@ func (s *db) AcquireLease(ctx context.Context, key, owner string, ttl time.Durat
 			}
 		}
 		epoch, err := countUp(t, keyID)
-		l = Lease{Key: key, Owner: owner, Epoch: epoch, DeadlineMS: now/1000 + ttl.Milliseconds()}
+		l = Lease{Key: key, Owner: owner, Epoch: epoch, DeadlineMS: now/1000 + ttl.Milliseconds(), Token: token}
 		t.put(rk, encodeLease(l))
 		return err
 	})
@@ -59,7 +58,7 @@ func (s *db) RenewLease(ctx context.Context, l Lease, ttl time.Duration) (Lease,
 		if err != nil {
 			return err
 		}
-		l.Owner, l.DeadlineMS = held.Owner, max(held.DeadlineMS, now/1000+ttl.Milliseconds())
+		l.Owner, l.Token, l.DeadlineMS = held.Owner, held.Token, max(held.DeadlineMS, now/1000+ttl.Milliseconds())
 		t.put(leaseRowKey(l.Key), encodeLease(l))
 		return nil
 	})

@@ -33,6 +33,7 @@ type Info struct {
 
 // Namespace is a name space of objects.
 type Namespace struct {
+	ID        string // ULID
 	Name      string // as declared
 	Objects   int    // in it now
 	CreatedMS int64
@@ -158,6 +159,7 @@ type Lease struct {
 	Owner      string
 	Epoch      uint64 // grows with each acquisition, over all keys; never reused
 	DeadlineMS int64  // metastore clock
+	Token      string // ULID of the acquisition
 }
 
 // Fence is the token that a commit under this lease carries.
