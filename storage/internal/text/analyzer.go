@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/analysis/analyzer/keyword"
@@ -119,7 +120,11 @@ func openAnalyzer(alias, canonical, bleveName string) (Analyzer, error) {
 	if err != nil {
 		return nil, fail.Wrap(fail.Internal, err, "analyzer %q", canonical)
 	}
-	a := Analyzer(&bleveAnalyzer{name: canonical, inner: inner})
+	base := bleveAnalyzer{name: canonical, inner: inner}
+	a := Analyzer(&base)
+	if w := newWordAnalyzer(base); w != nil {
+		a = w
+	}
 	analyzers.byName[alias] = a
 	return a, nil
 }
@@ -144,6 +149,7 @@ func (a *bleveAnalyzer) Tokens(dst []Token, text string) []Token {
 	if text == "" {
 		return dst
 	}
+	text = validText(text)
 	var last uint32
 	for _, t := range a.inner.Analyze([]byte(text)) {
 		if len(t.Term) == 0 {
@@ -153,4 +159,12 @@ func (a *bleveAnalyzer) Tokens(dst []Token, text string) []Token {
 		dst = append(dst, Token{Term: string(t.Term), Pos: last})
 	}
 	return dst
+}
+
+// validText replaces bytes that are not UTF-8, at which tokenizers would stop.
+func validText(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
