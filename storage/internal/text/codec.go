@@ -94,7 +94,7 @@ func (d *decoder) u32() uint32 {
 }
 
 func (d *decoder) bytes(n uint64) []byte {
-	if d.bad || n > uint64(len(d.b)-d.at) {
+	if d.bad || d.at > len(d.b) || n > uint64(len(d.b)-d.at) {
 		d.bad = true
 		return nil
 	}
