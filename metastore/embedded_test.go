@@ -132,13 +132,14 @@ func TestSteadySize(t *testing.T) {
 
 func TestQuota(t *testing.T) {
 	clk := clock.Real()
-	s, err := OpenEmbedded(ctx, t.TempDir(), clk, clock.RandomIDs(clk), EmbeddedOptions{NoSync: true, QuotaBytes: 4 << 20})
+	dir := t.TempDir()
+	s, err := OpenEmbedded(ctx, dir, clk, clock.RandomIDs(clk), EmbeddedOptions{NoSync: true, QuotaBytes: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
 	must(s.CreateNamespace(ctx, "public"))(t)
-	for i := range 200 {
+	for i := range 5000 { // the size is looked at with a delay
 		if _, err = s.CreateObject(ctx, Object{Namespace: "public", Name: fmt.Sprint("o", i), Definition: make([]byte, MaxValueBytes)}); err != nil {
 			break
 		}
@@ -147,6 +148,13 @@ func TestQuota(t *testing.T) {
 	if n := must(s.ListObjects(ctx, ""))(t); len(n) == 0 {
 		t.Error("reads fail on a full store")
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = OpenEmbedded(ctx, dir, clk, clock.RandomIDs(clk), EmbeddedOptions{QuotaBytes: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	must(s.CreateNamespace(ctx, "more"))(t)
 }
 
 // TestKill kills a process that appends, again and again, and checks that what

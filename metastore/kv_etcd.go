@@ -24,7 +24,7 @@ type EmbeddedOptions struct {
 	// Logger takes etcd's messages; nil drops them.
 	Logger *zap.Logger
 	// QuotaBytes bounds the database; beyond it writes are refused with
-	// Exhausted. 0 means 2 GiB.
+	// Exhausted until the store is opened again with room. 0 means 2 GiB.
 	QuotaBytes int64
 	// NoSync leaves out every fsync. Only for the control builds of durability
 	// tests, which must then find losses.
@@ -104,7 +104,27 @@ func startEtcd(ctx context.Context, dir string, opt EmbeddedOptions) (*etcdKV, e
 	k := &etcdKV{server: e, client: v3client.New(e.Server), due: make(chan int64, 1)}
 	k.ctx, k.cancel = context.WithCancel(context.Background())
 	k.done.Go(k.compactor)
+	if err := k.reclaim(ctx); err != nil {
+		return nil, errors.Join(fail.Wrap(fail.Unavailable, err, "metastore in %q", dir), k.close())
+	}
 	return k, nil
+}
+
+// reclaim gives a store that once hit its quota its free pages back and lets it
+// write again. A store that never did is not touched.
+func (k *etcdKV) reclaim(ctx context.Context) error {
+	alarms, err := k.client.AlarmList(ctx)
+	if err != nil || len(alarms.Alarms) == 0 {
+		return err
+	}
+	if _, err := k.client.Compact(ctx, alarms.Header.Revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return err
+	}
+	if err := k.server.Server.Backend().Defrag(); err != nil {
+		return err
+	}
+	_, err = k.client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+	return err
 }
 
 // etcdKV is the etcd server of this process.
@@ -186,7 +206,7 @@ var definite = []error{rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge, rpct
 func writeError(err error) error {
 	if errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, rpctypes.ErrGRPCNoSpace) {
 		return fail.As(fail.Wrap(fail.Exhausted, err, "the metastore is full")).
-			WithHint("Raise its quota, or drop objects that are no longer needed.")
+			WithHint("Restart with a larger quota; a restart also gives free pages back.")
 	}
 	for _, d := range definite {
 		if errors.Is(err, d) {
