@@ -282,7 +282,12 @@ func (p *parser) interval() ast.Expr {
 		return nil
 	}
 	p.advance()
-	lit := &ast.IntervalLit{Value: p.exprPrec(ast.PrecUnary)}
+	lit := &ast.IntervalLit{}
+	if signed {
+		lit.Value = p.prefix()
+	} else {
+		lit.Value = p.primary()
+	}
 	if unit := p.acceptUnit(); unit != "" {
 		lit.Unit = unit
 		if p.atKw(kwTo) && unitWord(p.text(p.peek(1))) != "" {

@@ -21,6 +21,7 @@ func (p *parser) exprPrec(least int) ast.Expr {
 	if p.err != nil {
 		return &ast.NullLit{}
 	}
+	start := p.pos()
 	left := p.prefix()
 	for {
 		op := p.infixAt()
@@ -28,7 +29,7 @@ func (p *parser) exprPrec(least int) ast.Expr {
 			return left
 		}
 		peak := p.peak
-		left = p.infix(left, op)
+		left = p.infix(start, left, op)
 		p.deepen(peak)
 		p.refuseChain(op)
 	}
@@ -121,39 +122,39 @@ func (p *parser) refuseChain(done infixOp) {
 }
 
 // infix reads the rest of an operator whose left operand is known.
-func (p *parser) infix(left ast.Expr, op infixOp) ast.Expr {
+func (p *parser) infix(start int, left ast.Expr, op infixOp) ast.Expr {
 	switch {
 	case op.op == ast.OpAnd || op.op == ast.OpOr:
-		return p.logic(left, op)
+		return p.logic(start, left, op)
 	case op.op != "":
-		return p.binary(left, op)
+		return p.binary(start, left, op)
 	case op.prec == ast.PrecPostfix:
-		return p.postfix(left)
+		return p.postfix(start, left)
 	case op.prec == ast.PrecIs:
-		return p.is(left)
+		return p.is(start, left)
 	case op.kind != 0:
-		return p.likeOperator(left)
+		return p.likeOperator(start, left)
 	case op.kw == kwCollate:
 		p.advance()
 		name := p.name("the name of a collation")
-		return &ast.Collate{Span: p.span(left.Pos()), X: left, Collation: name}
+		return &ast.Collate{Span: p.span(start), X: left, Collation: name}
 	case op.kw == kwAt:
 		p.acceptKw(kwAt, kwTime, kwZone)
 		zone := p.exprPrec(ast.PrecTimeZone + 1)
-		return &ast.AtTimeZone{Span: p.span(left.Pos()), X: left, Zone: zone}
+		return &ast.AtTimeZone{Span: p.span(start), X: left, Zone: zone}
 	default:
-		return p.rangeTest(left, op)
+		return p.rangeTest(start, left, op)
 	}
 }
 
 // logic reads AND or OR with all arguments that follow, flattened.
-func (p *parser) logic(left ast.Expr, op infixOp) ast.Expr {
+func (p *parser) logic(start int, left ast.Expr, op infixOp) ast.Expr {
 	args := appendArgs(nil, op.op, left)
 	for p.infixAt().op == op.op && p.err == nil {
 		p.advance()
 		args = appendArgs(args, op.op, p.exprPrec(op.prec+1))
 	}
-	return &ast.Logic{Span: p.span(left.Pos()), Op: op.op, Args: args}
+	return &ast.Logic{Span: p.span(start), Op: op.op, Args: args}
 }
 
 func appendArgs(args []ast.Expr, op ast.Op, e ast.Expr) []ast.Expr {
@@ -164,17 +165,17 @@ func appendArgs(args []ast.Expr, op ast.Op, e ast.Expr) []ast.Expr {
 }
 
 // binary reads the right operand of a plain operator, or ANY and ALL.
-func (p *parser) binary(left ast.Expr, op infixOp) ast.Expr {
+func (p *parser) binary(start int, left ast.Expr, op infixOp) ast.Expr {
 	at := p.pos()
 	p.advance()
 	if kw := p.tok().kw; (kw == kwAny || kw == kwSome || kw == kwAll) && p.peek(1).kind == '(' {
-		return p.quantified(left, op.op)
+		return p.quantified(start, left, op.op)
 	}
 	right := p.exprPrec(op.prec + 1)
-	return &ast.Binary{Span: p.span(left.Pos()), Op: op.op, OpPos: at, L: left, R: right}
+	return &ast.Binary{Span: p.span(start), Op: op.op, OpPos: at, L: left, R: right}
 }
 
-func (p *parser) quantified(left ast.Expr, op ast.Op) ast.Expr {
+func (p *parser) quantified(start int, left ast.Expr, op ast.Op) ast.Expr {
 	q := &ast.Quantified{X: left, Op: op, All: p.tok().kw == kwAll}
 	p.advance()
 	if p.queryAt(p.i) {
@@ -184,16 +185,16 @@ func (p *parser) quantified(left ast.Expr, op ast.Op) ast.Expr {
 		q.Array = p.expr()
 		p.expect(')', `")"`)
 	}
-	q.Span = p.span(left.Pos())
+	q.Span = p.span(start)
 	return q
 }
 
 // postfix reads ::type, [index], [lo:hi] or .field.
-func (p *parser) postfix(left ast.Expr) ast.Expr {
+func (p *parser) postfix(start int, left ast.Expr) ast.Expr {
 	switch p.advance().kind {
 	case kCast:
 		t := p.typeName()
-		return &ast.Cast{Span: p.span(left.Pos()), X: left, Type: t}
+		return &ast.Cast{Span: p.span(start), X: left, Type: t}
 	case '.':
 		if p.at('*') {
 			p.failAt(p.pos(), "a value has no columns to list with .*").Hint =
@@ -201,18 +202,18 @@ func (p *parser) postfix(left ast.Expr) ast.Expr {
 			return left
 		}
 		name := p.label("the name of a field")
-		return &ast.Field{Span: p.span(left.Pos()), X: left, Name: name}
+		return &ast.Field{Span: p.span(start), X: left, Name: name}
 	default:
-		return p.subscript(left)
+		return p.subscript(start, left)
 	}
 }
 
-func (p *parser) subscript(left ast.Expr) ast.Expr {
+func (p *parser) subscript(start int, left ast.Expr) ast.Expr {
 	var lo, hi ast.Expr
 	if !p.at(':') {
 		lo = p.expr()
 		if p.accept(']') {
-			return &ast.Subscript{Span: p.span(left.Pos()), X: left, Index: lo}
+			return &ast.Subscript{Span: p.span(start), X: left, Index: lo}
 		}
 	}
 	p.expect(':', `"]" or ":"`)
@@ -220,17 +221,17 @@ func (p *parser) subscript(left ast.Expr) ast.Expr {
 		hi = p.expr()
 	}
 	p.expect(']', `"]"`)
-	return &ast.Slice{Span: p.span(left.Pos()), X: left, Lo: lo, Hi: hi}
+	return &ast.Slice{Span: p.span(start), X: left, Lo: lo, Hi: hi}
 }
 
 // is reads IS …, ISNULL and NOTNULL.
-func (p *parser) is(left ast.Expr) ast.Expr {
+func (p *parser) is(start int, left ast.Expr) ast.Expr {
 	at := p.pos()
 	switch p.advance().kw {
 	case kwIsnull:
-		return &ast.Is{Span: p.span(left.Pos()), X: left, What: ast.IsNull}
+		return &ast.Is{Span: p.span(start), X: left, What: ast.IsNull}
 	case kwNotnull:
-		return &ast.Is{Span: p.span(left.Pos()), X: left, Not: true, What: ast.IsNull}
+		return &ast.Is{Span: p.span(start), X: left, Not: true, What: ast.IsNull}
 	}
 	not := p.acceptKw(kwNot)
 	if p.acceptKw(kwDistinct) {
@@ -240,7 +241,7 @@ func (p *parser) is(left ast.Expr) ast.Expr {
 			op = ast.OpNotDistinct
 		}
 		right := p.exprPrec(ast.PrecIs + 1)
-		return &ast.Binary{Span: p.span(left.Pos()), Op: op, OpPos: at, L: left, R: right}
+		return &ast.Binary{Span: p.span(start), Op: op, OpPos: at, L: left, R: right}
 	}
 	what := map[keyword]ast.Truth{kwNull: ast.IsNull, kwTrue: ast.IsTrue, kwFalse: ast.IsFalse,
 		kwUnknown: ast.IsUnknown}[p.tok().kw]
@@ -249,62 +250,62 @@ func (p *parser) is(left ast.Expr) ast.Expr {
 		return left
 	}
 	p.advance()
-	return &ast.Is{Span: p.span(left.Pos()), X: left, Not: not, What: what}
+	return &ast.Is{Span: p.span(start), X: left, Not: not, What: what}
 }
 
 // likeOperator reads ~~, ~~*, !~~ and !~~*.
-func (p *parser) likeOperator(left ast.Expr) ast.Expr {
+func (p *parser) likeOperator(start int, left ast.Expr) ast.Expr {
 	k := p.advance().kind
 	l := &ast.Like{X: left, Not: k == kNotLike || k == kNotILike}
 	if k == kILike || k == kNotILike {
 		l.Kind = ast.LikeNoCase
 	}
-	return p.pattern(l)
+	return p.pattern(start, l)
 }
 
-func (p *parser) pattern(l *ast.Like) ast.Expr {
+func (p *parser) pattern(start int, l *ast.Like) ast.Expr {
 	l.Pattern = p.exprPrec(ast.PrecRange + 1)
 	if p.acceptKw(kwEscape) {
 		l.Escape = p.exprPrec(ast.PrecRange + 1)
 	}
-	l.Span = p.span(l.X.Pos())
+	l.Span = p.span(start)
 	return l
 }
 
 // rangeTest reads [NOT] IN, BETWEEN, LIKE, ILIKE and SIMILAR TO.
-func (p *parser) rangeTest(left ast.Expr, op infixOp) ast.Expr {
+func (p *parser) rangeTest(start int, left ast.Expr, op infixOp) ast.Expr {
 	if op.not {
 		p.advance()
 	}
 	p.advance()
 	switch op.kw {
 	case kwIn:
-		return p.in(left, op.not)
+		return p.in(start, left, op.not)
 	case kwBetween:
 		b := &ast.Between{X: left, Not: op.not, Symmetric: p.acceptKw(kwSymmetric)}
 		p.acceptKw(kwAsymmetric)
 		b.Lo = p.exprPrec(ast.PrecRange + 1)
 		p.expectKw(kwAnd)
 		b.Hi = p.exprPrec(ast.PrecRange + 1)
-		b.Span = p.span(left.Pos())
+		b.Span = p.span(start)
 		return b
 	case kwIlike:
-		return p.pattern(&ast.Like{X: left, Not: op.not, Kind: ast.LikeNoCase})
+		return p.pattern(start, &ast.Like{X: left, Not: op.not, Kind: ast.LikeNoCase})
 	case kwSimilar:
 		p.expectKw(kwTo)
-		return p.pattern(&ast.Like{X: left, Not: op.not, Kind: ast.SimilarTo})
+		return p.pattern(start, &ast.Like{X: left, Not: op.not, Kind: ast.SimilarTo})
 	default:
 		if kw := p.tok().kw; kw == kwAny || kw == kwAll {
 			p.unsupported(p.pos(), "Write x LIKE a OR x LIKE b.", "LIKE %s is not supported", kw)
 		}
-		return p.pattern(&ast.Like{X: left, Not: op.not})
+		return p.pattern(start, &ast.Like{X: left, Not: op.not})
 	}
 }
 
-func (p *parser) in(left ast.Expr, not bool) ast.Expr {
+func (p *parser) in(start int, left ast.Expr, not bool) ast.Expr {
 	if p.queryAt(p.i) {
 		q := p.queryInParens()
-		return &ast.InQuery{Span: p.span(left.Pos()), X: left, Not: not, Query: q}
+		return &ast.InQuery{Span: p.span(start), X: left, Not: not, Query: q}
 	}
 	if !p.at('(') {
 		p.unexpected(`"(" with a list or a query`)
@@ -317,7 +318,7 @@ func (p *parser) in(left ast.Expr, not bool) ast.Expr {
 	}
 	var list []ast.Expr
 	p.parens(func() { list = append(list, p.expr()) })
-	return &ast.InList{Span: p.span(left.Pos()), X: left, Not: not, List: list}
+	return &ast.InList{Span: p.span(start), X: left, Not: not, List: list}
 }
 
 // prefix reads prefix operators and the operand under them.

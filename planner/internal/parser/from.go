@@ -18,6 +18,7 @@ func (p *parser) tableRef() ast.TableRef {
 	if p.err != nil {
 		return &ast.TableName{}
 	}
+	start := p.pos()
 	left := p.tablePrimary()
 	for p.err == nil {
 		j := p.joinWords()
@@ -25,7 +26,7 @@ func (p *parser) tableRef() ast.TableRef {
 			break
 		}
 		peak := p.peak
-		left = p.joinRest(left, j)
+		left = p.joinRest(start, left, j)
 		p.deepen(peak)
 	}
 	return left
@@ -94,9 +95,10 @@ func (p *parser) prevKw() keyword { return p.toks[max(p.i-1, 0)].kw }
 
 // joinRest reads the right side and the condition. Where another join follows
 // before the condition, it belongs to the right side: a JOIN b JOIN c ON … ON ….
-func (p *parser) joinRest(left ast.TableRef, j *ast.Join) ast.TableRef {
+func (p *parser) joinRest(start int, left ast.TableRef, j *ast.Join) ast.TableRef {
 	outer := p.enter()
 	defer p.leave(outer)
+	rightStart := p.pos()
 	j.Left, j.Right = left, p.tablePrimary()
 	bare := j.Natural || j.Kind == ast.JoinCross
 	for !bare && p.err == nil && !p.atKw(kwOn) && !p.atKw(kwUsing) {
@@ -105,7 +107,7 @@ func (p *parser) joinRest(left ast.TableRef, j *ast.Join) ast.TableRef {
 			break
 		}
 		peak := p.peak
-		j.Right = p.joinRest(j.Right, inner)
+		j.Right = p.joinRest(rightStart, j.Right, inner)
 		p.deepen(peak)
 	}
 	at := p.pos()
@@ -124,7 +126,7 @@ func (p *parser) joinRest(left ast.TableRef, j *ast.Join) ast.TableRef {
 	if bare && (j.On != nil || j.Using != nil) && p.err == nil {
 		p.failAt(at, "a %s JOIN takes no condition", map[bool]string{true: "NATURAL", false: "CROSS"}[j.Natural])
 	}
-	j.Span = p.span(left.Pos())
+	j.Span = p.span(start)
 	return j
 }
 
@@ -213,6 +215,7 @@ func (p *parser) joinInParens(lateral bool) ast.TableRef {
 		return ref
 	}
 	join.Alias = alias
+	join.Span = p.span(start)
 	return join
 }
 

@@ -66,6 +66,7 @@ const (
 	kwExists
 	kwExplain
 	kwExtract
+	kwFilter
 	kwFirst
 	kwFn
 	kwFollowing
@@ -115,6 +116,7 @@ const (
 	kwOnly
 	kwOrdinality
 	kwOthers
+	kwOver
 	kwOverlay
 	kwOverwrite
 	kwPartition
@@ -204,6 +206,7 @@ const (
 	kwViews
 	kwWeek
 	kwWithout
+	kwWithin
 	kwWork
 	kwWrite
 	kwYear
@@ -212,17 +215,14 @@ const (
 	kwAsof
 	kwEscape
 	kwFetch
-	kwFilter
 	kwIsnull
 	kwNotnull
 	kwOffset
-	kwOver
 	kwSemi
 	kwSet
 	kwSimilar
 	kwTablesample
 	kwWindow
-	kwWithin
 
 	kwAll
 	kwAnd

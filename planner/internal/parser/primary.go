@@ -261,7 +261,7 @@ func (p *parser) specialForm(t token) ast.Expr {
 			return p.mapEntries(start)
 		}
 	case kwLambda:
-		if next.kind == kWord || next.kind == kQuoted {
+		if after := p.peek(2).kind; isName(next) && (after == ':' || after == ',') {
 			return p.lambda()
 		}
 	case kwCurrentDate, kwCurrentTime, kwCurrentTimestamp, kwLocaltime, kwLocaltimestamp, kwCurrentUser,

@@ -97,6 +97,7 @@ func (p *parser) withQuery() ast.Statement {
 // setOps reads bodies joined by set operations that bind at least as tight as
 // least: 1 for UNION and EXCEPT, 2 for INTERSECT.
 func (p *parser) setOps(least int) ast.QueryBody {
+	start := p.pos()
 	left := p.queryBody()
 	for p.err == nil {
 		kw, prec := p.tok().kw, 1
@@ -120,7 +121,7 @@ func (p *parser) setOps(least int) ast.QueryBody {
 		op.ByName = p.acceptKw(kwBy, kwName)
 		peak := p.peak
 		op.Right = p.setOps(prec + 1)
-		op.Span = p.span(left.Pos())
+		op.Span = p.span(start)
 		left = op
 		p.deepen(peak)
 	}

@@ -1,0 +1,52 @@
+package deparse_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/loamdb/loam/planner/internal/ast"
+	"github.com/loamdb/loam/planner/internal/deparse"
+	"github.com/loamdb/loam/planner/internal/parser"
+)
+
+// TestRoundTripOfCorpus: parse, print, parse again gives the same tree, and
+// printing that gives the same text, for every accepted statement.
+func TestRoundTripOfCorpus(t *testing.T) {
+	files, err := filepath.Glob("../parser/testdata/corpus/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no corpus: %v", err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sql := range strings.Split(string(text), "\n\n") {
+			roundTrip(t, sql)
+		}
+	}
+}
+
+func roundTrip(t *testing.T, sql string) {
+	t.Helper()
+	first, err := parser.ParseOne(sql)
+	if err != nil {
+		t.Errorf("%s\n  %v", sql, err)
+		return
+	}
+	text := deparse.Statement(first)
+	second, err := parser.ParseOne(text)
+	if err != nil {
+		t.Errorf("%s\n  printed as %s\n  %v", sql, text, err)
+		return
+	}
+	if !ast.Equal(first, second) {
+		t.Errorf("%s\n  printed as %s\n  first\n%s\n  second\n%s", sql, text, ast.Dump(first), ast.Dump(second))
+		return
+	}
+	if again := deparse.Statement(second); again != text {
+		t.Errorf("%s\n  printed as %s\n  then as    %s", sql, text, again)
+	}
+}
