@@ -1,0 +1,168 @@
+package planner
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/loamdb/loam/catalog"
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/planner/internal/ast"
+	"github.com/loamdb/loam/planner/internal/binder"
+	"github.com/loamdb/loam/planner/internal/optimizer"
+	"github.com/loamdb/loam/planner/internal/parser"
+)
+
+// Session is what binding may know of the session that prepares a statement.
+type Session struct {
+	// Namespace is where names of one part are looked up; "" is catalog.DefaultNamespace.
+	Namespace string
+	User      string
+	// Options are the session's settings by lower-case name. The planner reads
+	// OptionDisabledPasses.
+	Options map[string]string
+	// Now is the statement's time; only constants of immutable functions are
+	// folded when it is zero.
+	Now time.Time
+}
+
+// OptionDisabledPasses is the session option that lists optimizer passes to skip,
+// separated by commas; "all" skips every one.
+const OptionDisabledPasses = "disabled_passes"
+
+// OptionNamespace is the session option that USE sets.
+const OptionNamespace = binder.NamespaceOption
+
+// FileSchema tells the fields of files that a query reads. The caller implements
+// it and decides which paths may be read at all.
+type FileSchema interface {
+	// FileSchema returns the fields that the files have in common, in order.
+	FileSchema(ctx context.Context, format plan.FileFormat, paths []string) ([]schema.Field, error)
+}
+
+// Stats tells the optimizer how large objects are.
+type Stats interface {
+	// Rows estimates the rows of an object; false where nothing is known.
+	Rows(obj *schema.Object) (float64, bool)
+}
+
+// Planner prepares statements. It is safe for concurrent use.
+type Planner struct {
+	cat   catalog.Reader
+	fns   expr.Registry
+	files FileSchema
+	stats Stats
+}
+
+// New returns a planner over a catalog and a registry of functions.
+func New(cat catalog.Reader, fns expr.Registry) *Planner {
+	return &Planner{cat: cat, fns: fns}
+}
+
+// WithFiles returns a planner that can also bind read_parquet and read_json.
+func (p *Planner) WithFiles(files FileSchema) *Planner {
+	k := *p
+	k.files = files
+	return &k
+}
+
+// WithStats returns a planner that orders joins by estimated rows.
+func (p *Planner) WithStats(stats Stats) *Planner {
+	k := *p
+	k.stats = stats
+	return &k
+}
+
+// Prepare parses, binds and optimizes the statements of a text. paramTypes are
+// the types of parameters that the client declares; it may be nil or short, and
+// types.Unknown leaves the type to the context. Errors carry SQLSTATE, place and
+// a cure where there is one. An empty text gives no statement and no error.
+func (p *Planner) Prepare(ctx context.Context, sess Session, sql string, paramTypes []types.Type) ([]*plan.Prepared, error) {
+	stmts, err := parser.Parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*plan.Prepared, len(stmts))
+	for i, stmt := range stmts {
+		if out[i], err = p.prepare(ctx, sess, sql, stmt, paramTypes); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt ast.Statement, paramTypes []types.Type) (*plan.Prepared, error) {
+	bound, err := binder.Bind(ctx, p.env(sess), sql, stmt, paramTypes)
+	if err != nil {
+		return nil, err
+	}
+	pr := &plan.Prepared{
+		SQL: strings.TrimSpace(sql[stmt.Pos():stmt.End()]), Statement: bound.Statement,
+		Params: bound.Params, Stable: bound.Stable,
+	}
+	opts, err := p.options(sess)
+	if err != nil {
+		return nil, err
+	}
+	opts.NextID = bound.NextID
+	opts.Unbound = len(pr.Params) > 0
+	if pr.Statement, err = optimizer.Statement(pr.Statement, opts); err != nil {
+		return nil, err
+	}
+	return pr, nil
+}
+
+func (p *Planner) env(sess Session) binder.Env {
+	return binder.Env{
+		Catalog: p.cat, Functions: p.fns, Files: p.files, Namespace: sess.Namespace,
+		Eval: func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(&expr.Env{}, e) },
+	}
+}
+
+func (p *Planner) options(sess Session) (optimizer.Options, error) {
+	opts := optimizer.Options{Stats: p.stats}
+	for _, name := range strings.Split(sess.Options[OptionDisabledPasses], ",") {
+		name = strings.ToLower(strings.TrimSpace(name))
+		switch {
+		case name == "":
+		case name == "all":
+			opts.Disabled = append(opts.Disabled, optimizer.PassNames()...)
+		case !optimizer.HasPass(name):
+			return opts, fail.New(fail.InvalidParameter, "%s: there is no pass %q", OptionDisabledPasses, name).
+				WithHint("The passes are %s", strings.Join(optimizer.PassNames(), ", "))
+		default:
+			opts.Disabled = append(opts.Disabled, name)
+		}
+	}
+	return opts, nil
+}
+
+// PassNames lists the optimizer passes in the order in which they run.
+func PassNames() []string { return optimizer.PassNames() }
+
+// SystemTable describes a table whose rows the engine makes: it answers
+// system.<Name>, SHOW and information_schema.
+type SystemTable = binder.SystemTable
+
+// SystemTables lists the system tables with their columns.
+func SystemTables() []SystemTable { return binder.SystemTables }
+
+// ParseFilter binds a predicate over the fields and system columns of an object,
+// as scan plans and REST take it. The columns that it reads are returned beside
+// it, each under its field name; no parameters, aggregates or subqueries.
+func (p *Planner) ParseFilter(ctx context.Context, sess Session, obj *schema.Object, filter string) (expr.Expr, []plan.ScanColumn, error) {
+	e, err := parser.ParseExpr(filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	pred, cols, err := binder.BindFilter(ctx, p.env(sess), filter, obj, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	return optimizer.Simplify(pred), cols, nil
+}

@@ -1,0 +1,90 @@
+package planner_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/planner"
+)
+
+func testCatalog() *fakeCatalog {
+	f := func(id int32, name string, t types.Type) schema.Field { return schema.Field{ID: id, Name: name, Type: t} }
+	big, double := types.Of(types.Int64), types.Of(types.Double)
+	docs := &schema.Object{ID: 1, Namespace: "public", Name: "docs", Kind: schema.Collection, Key: []int{0}, Partitions: 1, Fields: []schema.Field{
+		{ID: 1, Name: "id", Type: textType, NotNull: true},
+		{ID: 2, Name: "title", Type: textType, FullText: "english"},
+		{ID: 3, Name: "body", Type: textType, FullText: "english"},
+		f(4, "lang", textType), f(5, "year", types.Of(types.Int32)), f(6, "published", types.Of(types.Timestamp)),
+		{ID: 7, Name: "emb", Type: types.VectorOf(3), Metric: schema.Cosine},
+		f(8, "meta", types.Of(types.JSON)),
+	}}
+	two := &schema.Object{ID: 4, Namespace: "public", Name: "pair", Kind: schema.Collection, Key: []int{0, 1}, Partitions: 1, Fields: []schema.Field{
+		{ID: 1, Name: "a", Type: big, NotNull: true}, {ID: 2, Name: "b", Type: textType, NotNull: true},
+		{ID: 3, Name: "v1", Type: types.VectorOf(2), Metric: schema.L2}, {ID: 4, Name: "v2", Type: types.VectorOf(2), Metric: schema.Dot},
+	}}
+	t := &schema.Object{ID: 2, Namespace: "public", Name: "t", Kind: schema.Table, Partitions: 1, Fields: []schema.Field{
+		f(1, "a", big), f(2, "b", big), f(3, "s", textType), f(4, "d", types.Of(types.Date)), f(5, "price", types.DecimalOf(15, 2)), f(6, "x", double)}}
+	u := &schema.Object{ID: 3, Namespace: "public", Name: "u", Kind: schema.Table, Partitions: 1, Fields: []schema.Field{
+		f(1, "a", big), f(2, "c", big), f(3, "s", textType)}}
+	mixed := &schema.Object{ID: 5, Namespace: "sales", Name: "Orders", Kind: schema.Table, Partitions: 1, Fields: []schema.Field{
+		f(1, "Id", big), f(2, "id", big), f(3, "Total", double)}}
+	return &fakeCatalog{namespaces: []string{"public", "sales"}, objects: []*schema.Object{docs, two, t, u, mixed}}
+}
+
+// TestPlans runs the data-driven files. "plan" plans a statement; passes=all
+// (the default) or passes=none says which passes run. params=N gives the number
+// of parameters expected.
+func TestPlans(t *testing.T) {
+	p := planner.New(testCatalog(), fakeRegistry{}).WithFiles(fakeFiles{})
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			sess := planner.Session{Options: map[string]string{}}
+			for _, arg := range d.CmdArgs {
+				switch arg.Key {
+				case "disable":
+					sess.Options[planner.OptionDisabledPasses] = strings.Join(arg.Vals, ",")
+				case "namespace":
+					sess.Namespace = arg.Vals[0]
+				}
+			}
+			if d.Cmd == "bind" {
+				sess.Options[planner.OptionDisabledPasses] = "all"
+			}
+			return planText(p, sess, d.Input)
+		})
+	})
+}
+
+func planText(p *planner.Planner, sess planner.Session, sql string) string {
+	prepared, err := p.Prepare(context.Background(), sess, sql, nil)
+	if err != nil {
+		return errorText(err)
+	}
+	var b strings.Builder
+	for _, pr := range prepared {
+		b.WriteString(statement(pr.Statement))
+		if len(pr.Params) > 0 {
+			fmt.Fprintf(&b, "params: %v\n", pr.Params)
+		}
+		if pr.Stable {
+			b.WriteString("stable\n")
+		}
+	}
+	return b.String()
+}
+
+func errorText(err error) string {
+	e := fail.As(err)
+	s := fmt.Sprintf("error %s %d:%d: %s\n", e.Code.SQLState(), e.Pos.Line, e.Pos.Column, e.Message)
+	if e.Hint != "" {
+		s += "hint: " + e.Hint + "\n"
+	}
+	return s
+}
