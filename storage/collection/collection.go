@@ -1,0 +1,299 @@
+package collection
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/object"
+	"github.com/loamdb/loam/storage/wal"
+)
+
+// Deps are what collections of one node share.
+type Deps struct {
+	Objects object.Store
+	Meta    metastore.Store
+	Log     *wal.Log
+	IDs     clock.IDs
+	Clock   clock.Clock
+}
+
+// Options are the budgets of one collection; zero values mean the defaults.
+type Options struct {
+	// ApplyBytes and ApplyRows of waiting records start an apply at once; else it
+	// starts when the oldest has waited BatchInterval, which grows to
+	// MaxBatchInterval while commits stay small.
+	ApplyBytes       int64
+	ApplyRows        int
+	BatchInterval    time.Duration
+	MaxBatchInterval time.Duration
+	// MaxUnappliedRecords and MaxUnappliedBytes are the backlog budget: at either,
+	// writes are refused with RetryAfter.
+	MaxUnappliedRecords int64
+	MaxUnappliedBytes   int64
+	// MaxSplits is the number of splits above which the merge task works.
+	MaxSplits int
+}
+
+// WithDefaults fills zero values in.
+func (o Options) WithDefaults() Options {
+	set := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&o.ApplyBytes, 16<<20)
+	set(&o.MaxUnappliedRecords, 1_000_000)
+	set(&o.MaxUnappliedBytes, 128<<20)
+	if o.ApplyRows == 0 {
+		o.ApplyRows = 20_000
+	}
+	if o.BatchInterval == 0 {
+		o.BatchInterval = 2 * time.Second
+	}
+	if o.MaxBatchInterval == 0 {
+		o.MaxBatchInterval = time.Minute
+	}
+	if o.MaxSplits == 0 {
+		o.MaxSplits = 8
+	}
+	return o
+}
+
+// Collection serves one collection or table on this node. All methods are safe
+// for concurrent use.
+type Collection struct {
+	deps Deps
+	opt  Options
+	// origin is the object as it was opened: id, kind, incarnation and partitions
+	// never change.
+	origin *schema.Object
+
+	// seq is held shared by appends and exclusively by a conditional append that
+	// lost its race too often. Order: seq, applyMu, mu.
+	seq sync.RWMutex
+	// applyMu is held by the one apply or merge that runs.
+	applyMu sync.Mutex
+
+	mu   sync.Mutex // guards the fields below
+	cond *sync.Cond // signalled when a tail grows or the state changes
+	obj  *schema.Object
+	st   *state
+	// tails[p] is the next offset that partition p's tail can take, and what came early.
+	tails []tailHead
+	cache map[string]*split // by split key
+	// waiting since when the oldest unapplied record waits (monotonic), 0 for none.
+	waiting  time.Duration
+	interval time.Duration
+	recent   []*Snapshot // last snapshots handed out, newest last
+}
+
+// state is the manifest in force with its parts. Fields are replaced, not changed.
+type state struct {
+	manifest *Manifest
+	ref      ManifestRef
+	splits   []*split
+	deleted  []*roaring.Bitmap
+	// gens[p] are the tail generations of partition p, oldest first; the last is open.
+	gens [][]*generation
+}
+
+// tailHead tracks where a partition's tail ends and holds what was published out of order.
+type tailHead struct {
+	next  uint64
+	early map[uint64]published
+}
+
+type published struct {
+	rec   *records
+	ts    int64
+	bytes int64
+}
+
+// Open loads the state of an object. The tail is read from the log when first needed.
+func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Collection, error) {
+	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{}}
+	c.cond = sync.NewCond(&c.mu)
+	c.interval = c.opt.BatchInterval
+	head, _, _, err := deps.Meta.Heads(ctx, obj.ID)
+	if err != nil {
+		return nil, err
+	}
+	m, ref, err := c.manifestOf(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	st, err := c.load(ctx, m, ref)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c, c.install(st)
+}
+
+// Close releases files. Nothing is lost: what was acknowledged is in the log.
+func (c *Collection) Close() {
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.cache {
+		s.close()
+	}
+	c.cache = map[string]*split{}
+}
+
+// Object is the description in force.
+func (c *Collection) Object() *schema.Object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.obj
+}
+
+// SetObject takes a newer schema version of the same object. Records appended
+// from now on are kept under it.
+func (c *Collection) SetObject(obj *schema.Object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if obj.SchemaVersion > c.obj.SchemaVersion {
+		c.obj = obj
+	}
+}
+
+// manifestOf reads the manifest of a head; version 0 has none.
+func (c *Collection) manifestOf(ctx context.Context, head metastore.Head) (*Manifest, ManifestRef, error) {
+	if head.Version == 0 {
+		return &Manifest{Object: c.origin.ID, Incarnation: c.origin.Incarnation, Applied: make([]uint64, c.origin.Partitions)}, ManifestRef{}, nil
+	}
+	ref := ManifestRef{Key: head.ManifestKey, Checksum: head.ManifestChecksum, Size: head.ManifestSize}
+	m, err := readManifest(ctx, c.deps.Objects, ref)
+	if err != nil {
+		return nil, ref, err
+	}
+	if m.Object != c.origin.ID || m.Incarnation != c.origin.Incarnation || m.Version != head.Version || len(m.Applied) != c.origin.Partitions {
+		return nil, ref, fail.New(fail.Corrupt, "manifest %s is of object %d version %d, the metastore says %d version %d",
+			ref.Key, m.Object, m.Version, c.origin.ID, head.Version)
+	}
+	return m, ref, nil
+}
+
+// load opens the splits and deletion bitmaps of a manifest. Its gens are nil.
+func (c *Collection) load(ctx context.Context, m *Manifest, ref ManifestRef) (*state, error) {
+	st := &state{manifest: m, ref: ref}
+	for i := range m.Segments {
+		seg := &m.Segments[i]
+		s, err := c.split(ctx, *seg)
+		if err != nil {
+			return nil, err
+		}
+		del, err := c.deletions(ctx, seg)
+		if err != nil {
+			return nil, err
+		}
+		st.splits = append(st.splits, s)
+		st.deleted = append(st.deleted, del)
+	}
+	return st, nil
+}
+
+// split returns the opened split of a segment, from the cache if it is there.
+func (c *Collection) split(ctx context.Context, seg Segment) (*split, error) {
+	c.mu.Lock()
+	s := c.cache[seg.SplitKey]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := openSplit(ctx, c.deps.Objects, c.origin, seg)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.cache[seg.SplitKey]; other != nil {
+		s.close()
+		return other, nil
+	}
+	c.cache[seg.SplitKey] = s
+	return s, nil
+}
+
+// deletions reads a segment's deletion bitmap; an unreadable one is an error, never "nothing deleted".
+func (c *Collection) deletions(ctx context.Context, seg *Segment) (*roaring.Bitmap, error) {
+	del := roaring.New()
+	if seg.Deletion == nil {
+		return del, nil
+	}
+	b, err := c.deps.Objects.Get(ctx, seg.Deletion.Key)
+	if err != nil {
+		return nil, err
+	}
+	if err := del.UnmarshalBinary(b); err != nil {
+		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: %v", seg.Deletion.Key, err)
+	}
+	if n := int(del.GetCardinality()); n != seg.Deleted || n > 0 && int(del.Maximum()) >= seg.Rows {
+		return nil, fail.New(fail.Corrupt, "deletion bitmap %s has %d rows up to %d, the manifest says %d of %d",
+			seg.Deletion.Key, n, del.Maximum(), seg.Deleted, seg.Rows)
+	}
+	return del, nil
+}
+
+// install makes st the state in force: generations below its applied offsets
+// are dropped, splits of no state are closed. c.mu is held.
+func (c *Collection) install(st *state) error {
+	old := c.st
+	if c.tails == nil {
+		c.tails = make([]tailHead, c.obj.Partitions)
+	}
+	st.gens = make([][]*generation, c.obj.Partitions)
+	for p := range st.gens {
+		applied := st.manifest.Applied[p]
+		if old != nil {
+			for _, g := range old.gens[p] {
+				if g.base >= applied {
+					st.gens[p] = append(st.gens[p], g)
+				}
+			}
+		}
+		if len(st.gens[p]) == 0 {
+			g, err := newGeneration(c.obj, p, max(applied, c.tails[p].next))
+			if err != nil {
+				return err
+			}
+			st.gens[p] = []*generation{g}
+		}
+		c.tails[p].next = max(c.tails[p].next, applied)
+	}
+	c.st = st
+	keep := map[target]bool{}
+	live := map[string]bool{}
+	for _, s := range st.splits {
+		keep[s] = true
+		live[s.seg.SplitKey] = true
+	}
+	for _, list := range st.gens {
+		for _, g := range list {
+			keep[g] = true
+		}
+	}
+	for _, list := range st.gens {
+		for _, g := range list {
+			g.forget(keep)
+		}
+	}
+	for key := range c.cache {
+		if !live[key] {
+			delete(c.cache, key) // the file closes when the last snapshot lets go of it
+		}
+	}
+	c.recent = nil
+	c.cond.Broadcast()
+	return nil
+}

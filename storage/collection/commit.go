@@ -1,0 +1,185 @@
+package collection
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/zeebo/xxh3"
+
+	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/lance"
+	"github.com/loamdb/loam/storage/object"
+)
+
+// Create writes what a new object needs before its first row: a collection's
+// empty Lance version 1, which is the oldest file of the dataset and never rewritten.
+func Create(ctx context.Context, deps Deps, obj *schema.Object) error {
+	if obj.Kind != schema.Collection {
+		return nil
+	}
+	fields, err := lance.FieldsOf(lanceSchema(obj), nil)
+	if err != nil {
+		return err
+	}
+	body, err := lance.EncodeManifest(lance.NewManifest(fields, 1, deps.Clock.Now()))
+	if err != nil {
+		return err
+	}
+	_, err = deps.Objects.Put(ctx, datasetKey(obj)+lance.ManifestPath(1), body, object.PutOptions{})
+	if errors.Is(err, object.ErrExists) {
+		return nil
+	}
+	return err
+}
+
+// random adapts the id source to what the Lance room asks for.
+func (c *Collection) random() io.Reader { return randomReader{c.deps.IDs} }
+
+type randomReader struct{ ids clock.IDs }
+
+func (r randomReader) Read(p []byte) (int, error) {
+	r.ids.Fill(p)
+	return len(p), nil
+}
+
+// change is a manifest in the making.
+type change struct {
+	base     *state
+	segments []Segment
+	// deleted[i] belongs to segments[i]; a bitmap that differs from the base's is written.
+	deleted  []*roaring.Bitmap
+	applied  []uint64
+	consumed [][]metastore.Ref
+	nextFrag uint64
+}
+
+// deletionFiles writes the deletion bitmaps that changed and drops segments
+// without live rows.
+func (c *Collection) deletionFiles(ctx context.Context, ch *change) error {
+	var segments []Segment
+	for i := range ch.segments {
+		seg, del := ch.segments[i], ch.deleted[i]
+		n := int(del.GetCardinality())
+		if n == seg.Rows {
+			continue
+		}
+		if n != seg.Deleted {
+			if err := c.writeDeletions(ctx, ch, &seg, del); err != nil {
+				return err
+			}
+		}
+		segments = append(segments, seg)
+	}
+	ch.segments = segments
+	return nil
+}
+
+func (c *Collection) writeDeletions(ctx context.Context, ch *change, seg *Segment, del *roaring.Bitmap) error {
+	read := max(ch.base.manifest.LanceVersion, 1)
+	file, body, err := lance.NewDeletionFile(del, uint64(seg.Rows), read, c.random())
+	if err != nil {
+		return err
+	}
+	key := deletionKey(c.origin, c.deps.IDs.ULID())
+	if c.origin.Kind == schema.Collection {
+		key = datasetKey(c.origin) + lance.DeletionPath(seg.Fragment, file)
+	}
+	if _, err := c.deps.Objects.Put(ctx, key, body, object.PutOptions{}); err != nil {
+		return err
+	}
+	seg.Deleted = int(file.DeletedRows)
+	seg.Deletion = &Deletion{Key: key, ReadVersion: file.ReadVersion, ID: file.ID}
+	return nil
+}
+
+// commit makes the change the object's next version: Lance manifest, Loam
+// manifest, then the metastore's pointer with the applied offsets under the
+// fences. On Conflict and on CommitUnknown nothing is deleted.
+func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.Fence) error {
+	if err := c.deletionFiles(ctx, ch); err != nil {
+		return err
+	}
+	now, err := c.deps.Meta.Now(ctx)
+	if err != nil {
+		return err
+	}
+	base := ch.base
+	m := &Manifest{
+		Object: c.origin.ID, Incarnation: c.origin.Incarnation, Version: base.manifest.Version + 1,
+		SchemaVersion: c.Object().SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
+		Parent: base.ref, Applied: ch.applied, Consumed: ch.consumed,
+		NextFragment: ch.nextFrag, Segments: ch.segments,
+	}
+	if c.origin.Kind == schema.Collection {
+		if m.LanceVersion, err = c.writeLance(ctx, m); err != nil {
+			return err
+		}
+	}
+	body, err := encodeManifest(m)
+	if err != nil {
+		return err
+	}
+	ref := ManifestRef{Key: manifestKey(c.origin, m.CommitID), Checksum: xxh3.Hash(body), Size: int64(len(body))}
+	if _, err := c.deps.Objects.Put(ctx, ref.Key, body, object.PutOptions{}); err != nil {
+		return err
+	}
+	_, err = c.deps.Meta.Commit(ctx, metastore.CommitRequest{
+		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences,
+		Head: metastore.Head{Version: m.Version, ManifestKey: ref.Key, ManifestChecksum: ref.Checksum, ManifestSize: ref.Size,
+			LanceVersion: m.LanceVersion, CommitID: m.CommitID, Applied: m.Applied},
+	})
+	if err != nil {
+		return err
+	}
+	st, err := c.load(ctx, m, ref)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.install(st)
+}
+
+// writeLance writes the detached Lance version of the manifest's segments.
+func (c *Collection) writeLance(ctx context.Context, m *Manifest) (uint64, error) {
+	fields, err := lance.FieldsOf(lanceSchema(c.Object()), nil)
+	if err != nil {
+		return 0, err
+	}
+	id, err := lance.NewDetachedID(c.random())
+	if err != nil {
+		return 0, err
+	}
+	out := lance.NewManifest(fields, id, time.UnixMilli(m.CreatedMS))
+	frags := make([]lance.Fragment, 0, len(m.Segments))
+	for i := range m.Segments {
+		frags = append(frags, lanceFragment(&m.Segments[i]))
+	}
+	top := uint32(0)
+	if m.NextFragment > 0 {
+		top = uint32(m.NextFragment - 1)
+	}
+	lance.SetFragments(out, frags, top)
+	body, err := lance.EncodeManifest(out)
+	if err != nil {
+		return 0, err
+	}
+	_, err = c.deps.Objects.Put(ctx, datasetKey(c.origin)+lance.ManifestPath(id), body, object.PutOptions{})
+	return id, err
+}
+
+// lanceFragment is the segment as Lance describes it.
+func lanceFragment(s *Segment) lance.Fragment {
+	f := lance.Fragment{ID: s.Fragment, PhysicalRows: uint64(s.Rows), Files: []lance.DataFile{
+		lance.NewDataFile(s.DataFile, lance.FileInfo{Rows: int64(s.Rows), Size: s.DataSize, Fields: s.DataIDs, Columns: s.DataColumns}),
+	}}
+	if d := s.Deletion; d != nil {
+		f.DeletionFile = &lance.DeletionFile{Type: lance.DeletionBitmap, ReadVersion: d.ReadVersion, ID: d.ID, DeletedRows: uint64(s.Deleted)}
+	}
+	return f
+}

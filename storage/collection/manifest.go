@@ -1,0 +1,124 @@
+package collection
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/object"
+)
+
+// Manifest lists the splits of one version of an object. Immutable once
+// committed. Its JSON, under a header with checksum, is an object of the store
+// (docs/formats/manifest.md); the metastore's head points at it.
+type Manifest struct {
+	Object      uint64 `json:"object"`
+	Incarnation string `json:"incarnation"`
+	// Version counts commits from 1. Version 0 is the empty object, without a manifest.
+	Version       uint64 `json:"version"`
+	SchemaVersion uint64 `json:"schema_version"`
+	CommitID      string `json:"commit_id"`
+	CreatedMS     int64  `json:"created_ms"`
+	// Parent is the manifest before; its key is empty for version 1.
+	Parent ManifestRef `json:"parent"`
+	// Applied is the first offset of each partition that is not in the segments.
+	Applied []uint64 `json:"applied"`
+	// Consumed are the log runs that this commit folded in, so that an older
+	// manifest with a tail can still be read while the log is retained.
+	// A partition with more than maxConsumed runs keeps none.
+	Consumed [][]metastore.Ref `json:"consumed,omitempty"`
+	// LanceVersion is the detached Lance version of exactly these segments; 0 for tables.
+	LanceVersion uint64    `json:"lance_version,omitempty"`
+	NextFragment uint64    `json:"next_fragment"`
+	Segments     []Segment `json:"segments"`
+}
+
+// ManifestRef points at a manifest object.
+type ManifestRef struct {
+	Key      string `json:"key,omitempty"`
+	Checksum uint64 `json:"xxh3,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+}
+
+// Segment is a split and its fragment. Live rows = Rows − Deleted.
+type Segment struct {
+	Fragment  uint64 `json:"fragment"`
+	Rows      int    `json:"rows"`
+	Deleted   int    `json:"deleted"`
+	SplitKey  string `json:"split"`
+	SplitSize int64  `json:"split_size"`
+	// Bytes is the size of split and data file, for the choice of merges.
+	Bytes int64 `json:"bytes"`
+	// DataFile is the Lance file's name under data/, with its size and field ids.
+	DataFile string  `json:"data_file,omitempty"`
+	DataSize int64   `json:"data_size,omitempty"`
+	DataIDs  []int32 `json:"data_ids,omitempty"`
+	// DataColumns are the file columns of DataIDs.
+	DataColumns []int32 `json:"data_columns,omitempty"`
+	// Deletion names the deletion bitmap, or nil.
+	Deletion *Deletion `json:"deletion,omitempty"`
+}
+
+// Deletion is a deletion bitmap: an object with a portable roaring bitmap of row
+// numbers. Of a collection it is the fragment's Lance deletion file.
+type Deletion struct {
+	Key         string `json:"key"`
+	ReadVersion uint64 `json:"read_version"`
+	ID          uint64 `json:"id"`
+}
+
+// Live is the number of rows that count.
+func (s *Segment) Live() int { return s.Rows - s.Deleted }
+
+// maxConsumed bounds the log runs that a manifest names per partition.
+const maxConsumed = 2048
+
+const (
+	manifestMagic   = "LMAN"
+	manifestVersion = 0
+	manifestHead    = 16
+)
+
+// encodeManifest writes "LMAN", version u16, 0 u16, xxh3 of the JSON u64, JSON.
+func encodeManifest(m *Manifest) ([]byte, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return nil, fail.Wrap(fail.Internal, err, "manifest")
+	}
+	b := append([]byte(manifestMagic), manifestVersion, 0, 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(body))
+	return append(b, body...), nil
+}
+
+// decodeManifest reads what encodeManifest wrote; name is for errors.
+func decodeManifest(name string, b []byte) (*Manifest, error) {
+	if len(b) < manifestHead || string(b[:4]) != manifestMagic {
+		return nil, fail.New(fail.Corrupt, "manifest %s does not begin with %q", name, manifestMagic)
+	}
+	if v := binary.LittleEndian.Uint16(b[4:]); v != manifestVersion {
+		return nil, fail.New(fail.Unsupported, "manifest %s has version %d, which this Loam does not know", name, v)
+	}
+	if xxh3.Hash(b[manifestHead:]) != binary.LittleEndian.Uint64(b[8:]) {
+		return nil, fail.New(fail.Corrupt, "manifest %s: checksum", name)
+	}
+	m := &Manifest{}
+	if err := json.Unmarshal(b[manifestHead:], m); err != nil {
+		return nil, fail.New(fail.Corrupt, "manifest %s: %v", name, err)
+	}
+	return m, nil
+}
+
+func readManifest(ctx context.Context, store object.Store, ref ManifestRef) (*Manifest, error) {
+	b, err := store.Get(ctx, ref.Key)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Checksum != 0 && xxh3.Hash(b) != ref.Checksum {
+		return nil, fail.New(fail.Corrupt, "manifest %s is not the one that was committed: checksum", ref.Key)
+	}
+	return decodeManifest(ref.Key, b)
+}

@@ -1,0 +1,26 @@
+package collection
+
+import (
+	"fmt"
+
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/storage/lance"
+)
+
+// Everything that an object owns lies under its prefix. Ids are never reused.
+func prefix(obj *schema.Object) string { return fmt.Sprintf("objects/%d/", obj.ID) }
+
+// datasetKey is the root of the collection's Lance dataset.
+func datasetKey(obj *schema.Object) string { return prefix(obj) + "data.lance/" }
+
+func dataKey(obj *schema.Object, file string) string { return datasetKey(obj) + lance.DataPath(file) }
+
+func splitKey(obj *schema.Object, id string) string { return prefix(obj) + "splits/" + id + ".lsplit" }
+
+func manifestKey(obj *schema.Object, id string) string {
+	return prefix(obj) + "manifests/" + id + ".lman"
+}
+
+func deletionKey(obj *schema.Object, id string) string {
+	return prefix(obj) + "deletions/" + id + ".bin"
+}

@@ -1,0 +1,294 @@
+package collection
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/snapshot"
+	"github.com/loamdb/loam/metastore"
+)
+
+// recentSnapshots is how many snapshots are kept for tickets that come back.
+const recentSnapshots = 32
+
+// Strong is the snapshot of everything acknowledged before the call.
+func (c *Collection) Strong(ctx context.Context) (*Snapshot, error) {
+	head, parts, _, err := c.deps.Meta.Heads(ctx, c.Object().ID)
+	if err != nil {
+		return nil, err
+	}
+	return c.At(ctx, head, parts)
+}
+
+// At is the snapshot of a head and partition states read at one revision, so
+// that all objects of one statement are read at one revision.
+func (c *Collection) At(ctx context.Context, head metastore.Head, parts []metastore.PartitionState) (*Snapshot, error) {
+	bounds := make([]uint64, len(parts))
+	for p := range parts {
+		bounds[p] = parts[p].Next
+	}
+	if err := c.refresh(ctx, head); err != nil {
+		return nil, err
+	}
+	if err := c.reach(ctx, parts); err != nil {
+		return nil, err
+	}
+	return c.snapshot(ctx, bounds)
+}
+
+// refresh loads a newer manifest than the one in force, committed elsewhere.
+func (c *Collection) refresh(ctx context.Context, head metastore.Head) error {
+	c.mu.Lock()
+	behind := c.st.manifest.Version < head.Version
+	c.mu.Unlock()
+	if !behind {
+		return nil
+	}
+	// An apply of this node that has committed and not yet installed holds applyMu.
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	c.mu.Lock()
+	behind = c.st.manifest.Version < head.Version
+	c.mu.Unlock()
+	if !behind {
+		return nil
+	}
+	m, ref, err := c.manifestOf(ctx, head)
+	if err != nil {
+		return err
+	}
+	st, err := c.load(ctx, m, ref)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Generations that straddle the new applied offset are read again from the log.
+	old := *c.st
+	old.gens = slices.Clone(old.gens)
+	for p := range c.tails {
+		for _, g := range old.gens[p] {
+			if g.base < m.Applied[p] && g.end() > m.Applied[p] {
+				c.tails[p] = tailHead{next: m.Applied[p]}
+				old.gens[p] = nil
+				break
+			}
+		}
+	}
+	c.st = &old
+	return c.install(st)
+}
+
+// snapshot fixes the state in force at the bounds, which the tails cover.
+func (c *Collection) snapshot(ctx context.Context, bounds []uint64) (*Snapshot, error) {
+	c.mu.Lock()
+	st, obj := c.st, c.obj
+	for _, s := range c.recent {
+		if s.manifest == st.manifest && s.obj == obj && slices.Equal(s.bounds, bounds) {
+			c.mu.Unlock()
+			return s, nil
+		}
+	}
+	c.mu.Unlock()
+	// A commit may have passed the bounds meanwhile; its rows are in the splits then.
+	bounds = slices.Clone(bounds)
+	for p := range bounds {
+		bounds[p] = max(bounds[p], st.manifest.Applied[p])
+	}
+	views, err := buildViews(ctx, obj, st.splits, st.deleted, st.gens, bounds)
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{obj: obj, manifest: st.manifest, bounds: bounds, views: views}
+	c.remember(s)
+	return s, nil
+}
+
+func (c *Collection) remember(s *Snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recent = append(c.recent, s)
+	if n := len(c.recent); n > recentSnapshots {
+		c.recent = slices.Clone(c.recent[n-recentSnapshots:])
+	}
+}
+
+// Pinned is the snapshot of a manifest version and bounds that an earlier
+// snapshot had. It fails with SnapshotExpired when the manifest or the log
+// between is gone.
+func (c *Collection) Pinned(ctx context.Context, version uint64, bounds []uint64) (*Snapshot, error) {
+	if len(bounds) != c.Object().Partitions {
+		return nil, fail.New(fail.InvalidParameter, "a pin with %d partitions where %s has %d", len(bounds), c.origin.Name, c.origin.Partitions)
+	}
+	c.mu.Lock()
+	for _, s := range c.recent {
+		if s.manifest.Version == version && slices.Equal(s.bounds, bounds) {
+			c.mu.Unlock()
+			return s, nil
+		}
+	}
+	st := c.st
+	covered := st.manifest.Version == version
+	for p := range bounds {
+		covered = covered && bounds[p] <= c.tails[p].next && bounds[p] >= st.manifest.Applied[p]
+	}
+	c.mu.Unlock()
+	if covered {
+		return c.snapshotOf(ctx, st, bounds)
+	}
+	return c.rebuild(ctx, version, bounds)
+}
+
+func (c *Collection) snapshotOf(ctx context.Context, st *state, bounds []uint64) (*Snapshot, error) {
+	views, err := buildViews(ctx, c.Object(), st.splits, st.deleted, st.gens, bounds)
+	if err != nil {
+		return nil, err
+	}
+	s := &Snapshot{obj: c.Object(), manifest: st.manifest, bounds: bounds, views: views}
+	c.remember(s)
+	return s, nil
+}
+
+// rebuild reads an older manifest and the log between it and the bounds.
+func (c *Collection) rebuild(ctx context.Context, version uint64, bounds []uint64) (*Snapshot, error) {
+	head, parts, _, err := c.deps.Meta.Heads(ctx, c.Object().ID)
+	if err != nil {
+		return nil, err
+	}
+	chain, ref, err := c.chain(ctx, head, version)
+	if err != nil {
+		return nil, err
+	}
+	m := chain[len(chain)-1]
+	st, err := c.load(ctx, m, ref)
+	if err != nil {
+		return nil, c.expired(err, version)
+	}
+	st.gens = make([][]*generation, len(bounds))
+	for p := range bounds {
+		if bounds[p] < m.Applied[p] || bounds[p] > parts[p].Next {
+			return nil, fail.New(fail.InvalidParameter, "offset %d of partition %d of %s does not go with manifest version %d", bounds[p], p, c.origin.Name, version)
+		}
+		g, err := c.replay(ctx, p, chain, parts[p], bounds[p])
+		if err != nil {
+			return nil, c.expired(err, version)
+		}
+		st.gens[p] = []*generation{g}
+	}
+	return c.snapshotOf(ctx, st, bounds)
+}
+
+func (c *Collection) expired(err error, version uint64) error {
+	return fail.Wrap(fail.SnapshotExpired, err, "version %d of %s is no longer kept", version, c.origin.Name)
+}
+
+// chain walks from the head's manifest to the version: newest first, the version last.
+func (c *Collection) chain(ctx context.Context, head metastore.Head, version uint64) ([]*Manifest, ManifestRef, error) {
+	m, ref, err := c.manifestOf(ctx, head)
+	if err != nil {
+		return nil, ref, err
+	}
+	if version > m.Version {
+		return nil, ref, fail.New(fail.InvalidParameter, "%s has no manifest version %d; the newest is %d", c.origin.Name, version, m.Version)
+	}
+	out := []*Manifest{m}
+	for m.Version > version {
+		if ref = m.Parent; ref.Key == "" {
+			m = &Manifest{Object: c.origin.ID, Incarnation: c.origin.Incarnation, Applied: make([]uint64, c.origin.Partitions)}
+		} else if m, err = readManifest(ctx, c.deps.Objects, ref); err != nil {
+			return nil, ref, c.expired(err, version)
+		}
+		out = append(out, m)
+	}
+	return out, ref, nil
+}
+
+// replay reads partition p's log from the chain's oldest manifest to the bound
+// into a generation of its own.
+func (c *Collection) replay(ctx context.Context, p int, chain []*Manifest, part metastore.PartitionState, bound uint64) (*generation, error) {
+	from := chain[len(chain)-1].Applied[p]
+	var refs []metastore.Ref
+	for i := len(chain) - 2; i >= 0; i-- {
+		if p < len(chain[i].Consumed) {
+			refs = append(refs, chain[i].Consumed[p]...)
+		}
+	}
+	if chain[0].Applied[p] < bound {
+		rest, err := c.deps.Log.Refs(ctx, part, chain[0].Applied[p])
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, rest...)
+	}
+	g, err := newGeneration(c.Object(), p, from)
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		if ref.Base >= bound {
+			break
+		}
+		if err := c.replayRef(ctx, g, ref, bound); err != nil {
+			return nil, err
+		}
+	}
+	if g.end() < bound {
+		return nil, fail.New(fail.SnapshotExpired, "the log of %s partition %d ends at offset %d, %d is wanted", c.origin.Name, p, g.end(), bound)
+	}
+	return g, nil
+}
+
+// replayRef appends the batches of one log run that lie between the
+// generation's end and the bound.
+func (c *Collection) replayRef(ctx context.Context, g *generation, ref metastore.Ref, bound uint64) error {
+	batches, err := c.deps.Log.ReadBlock(ctx, ref)
+	if err != nil {
+		return err
+	}
+	for _, b := range batches {
+		if b.Base < g.end() || b.Base >= bound {
+			continue
+		}
+		if b.Base > g.end() {
+			return fail.New(fail.SnapshotExpired, "the log of %s partition %d has a gap at offset %d", c.origin.Name, g.partition, g.end())
+		}
+		rec, err := decodeBatch(g.obj, g.partition, b)
+		if err != nil {
+			return err
+		}
+		if err := g.append(rec, b.TS, int64(len(b.Payload))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WaitToken waits until a strong read sees the token, at most for timeout.
+func (c *Collection) WaitToken(ctx context.Context, t snapshot.Token, timeout time.Duration) error {
+	obj := c.Object()
+	if t.ObjectID != obj.ID || t.Incarnation != obj.Incarnation || len(t.Offsets) != obj.Partitions {
+		return fail.New(fail.InvalidParameter, "the consistency token belongs to another object than %s", obj.Name)
+	}
+	deadline := c.deps.Clock.Mono() + timeout
+	for {
+		_, parts, _, err := c.deps.Meta.Heads(ctx, obj.ID)
+		if err != nil {
+			return err
+		}
+		reached := true
+		for p := range parts {
+			reached = reached && parts[p].Next >= t.Offsets[p]
+		}
+		if reached {
+			return nil
+		}
+		if c.deps.Clock.Mono() > deadline {
+			return fail.New(fail.ConsistencyTimeout, "%s did not reach the consistency token within %s", obj.Name, timeout)
+		}
+		if err := c.deps.Clock.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return fail.Wrap(fail.Canceled, err, "waiting for a consistency token")
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package collection
+
+import (
+	"context"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/storage/lance"
+)
+
+// FragmentInfo describes one fragment of a snapshot for a scan plan.
+type FragmentInfo struct {
+	ID                uint64
+	Physical, Deleted int
+	// Live is the number of rows that a scan of the fragment at the snapshot gives:
+	// without deleted rows and without those that the tail superseded.
+	Live         int
+	DataFile     string // data/… path, "" for tables
+	DeletionPath string // relative to the dataset, "" without
+	JSON         []byte // Lance's fragment JSON, nil for tables
+	// Superseded holds the rows that the tail replaced, deleted ones apart.
+	Superseded *roaring.Bitmap
+}
+
+// FragmentInfos describes the snapshot's fragments in order.
+func (s *Snapshot) FragmentInfos() ([]FragmentInfo, error) {
+	var out []FragmentInfo
+	for _, v := range s.views {
+		if v.segment < 0 {
+			continue
+		}
+		seg := &s.manifest.Segments[v.segment]
+		info := FragmentInfo{ID: seg.Fragment, Physical: seg.Rows, Deleted: seg.Deleted, Live: v.live(), Superseded: roaring.New()}
+		if extra := int(v.excluded.GetCardinality()) - seg.Deleted; extra > 0 {
+			info.Superseded = roaring.AndNot(v.excluded, v.deleted)
+		}
+		if s.obj.Kind == schema.Collection {
+			f := lanceFragment(seg)
+			info.DataFile = lance.DataPath(seg.DataFile)
+			if f.DeletionFile != nil {
+				info.DeletionPath = lance.DeletionPath(seg.Fragment, *f.DeletionFile)
+			}
+			var err error
+			if info.JSON, err = lance.FragmentJSON(f); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}
+
+// LanceAddress is the Lance version of the snapshot's fragments; ok is false for
+// tables and before the first commit.
+func (s *Snapshot) LanceAddress(c *Collection) (uri string, version uint64, manifest string, ok bool) {
+	if s.manifest.LanceVersion == 0 {
+		return "", 0, "", false
+	}
+	return c.deps.Objects.URI(trimSlash(datasetKey(s.obj))), s.manifest.LanceVersion, lance.ManifestPath(s.manifest.LanceVersion), true
+}
+
+func trimSlash(s string) string { return s[:len(s)-1] }
+
+// Applied are the manifest's applied offsets; the caller must not change them.
+func (s *Snapshot) Applied() []uint64 { return s.manifest.Applied }
+
+// CreatedMS is when the manifest was committed, on the metastore's clock.
+func (s *Snapshot) CreatedMS() int64 { return s.manifest.CreatedMS }
+
+// TailRecords is the number of log records between the manifest and the bounds.
+func (s *Snapshot) TailRecords() int64 { return s.tailRecords() }
+
+// TailLive is the number of live rows in the tail.
+func (s *Snapshot) TailLive() int {
+	n := 0
+	for _, v := range s.views {
+		if v.segment < 0 {
+			n += v.live()
+		}
+	}
+	return n
+}
+
+// Version is the snapshot of a manifest version alone, without any tail.
+func (c *Collection) Version(ctx context.Context, version uint64) (*Snapshot, error) {
+	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	if err != nil {
+		return nil, err
+	}
+	chain, _, err := c.chain(ctx, head, version)
+	if err != nil {
+		return nil, err
+	}
+	m := chain[len(chain)-1]
+	if m.Version != version {
+		return nil, fail.New(fail.InvalidParameter, "%s has no manifest version %d", c.origin.Name, version)
+	}
+	return c.Pinned(ctx, version, m.Applied)
+}

@@ -1,0 +1,344 @@
+package collection
+
+import (
+	"context"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/internal/text"
+)
+
+// generation is an append-only run of one partition's tail: row i is the record
+// with the offset base+i, deletes included. Apply takes whole generations; new
+// records go to the next one meanwhile. A reader sees the first n rows, for an n
+// that it fixed; they never change.
+type generation struct {
+	obj       *schema.Object
+	partition int
+	base      uint64
+	text      *text.Mem // nil without full-text fields
+	textCols  []int     // fields that the text index covers, in its order
+
+	mu     sync.RWMutex // guards the fields below
+	n      int
+	bytes  int64
+	blocks []*tailBlock // all full but the last
+	latest map[string]int32
+	// own lists the rows that a later row of this generation replaced, and the
+	// deletes themselves, by the row that did it, ascending.
+	own      []hit
+	overlays map[target]*overlay
+}
+
+// tailBlock holds up to vec.ChunkRows rows. Rows that were counted in n are immutable.
+type tailBlock struct {
+	cols   []*vec.Vector
+	source *vec.Vector
+	keys   []string
+	ts     []int64
+}
+
+// hit says that row by superseded row of a target.
+type hit struct{ by, row int32 }
+
+// target is an older set of rows that a generation's records may supersede.
+type target interface {
+	// lookup finds the row that holds the key now.
+	lookup(key string) (int32, bool, error)
+}
+
+// overlay is what a generation supersedes in one target, computed as far as a
+// reader needed it.
+type overlay struct {
+	mu   sync.Mutex // guards the fields below
+	upto int
+	hits []hit
+}
+
+func newGeneration(obj *schema.Object, partition int, base uint64) (*generation, error) {
+	g := &generation{obj: obj, partition: partition, base: base, latest: map[string]int32{}, overlays: map[target]*overlay{}}
+	fields, cols := textFields(obj)
+	if len(fields) == 0 {
+		return g, nil
+	}
+	g.textCols = cols
+	mem, err := text.NewMem(fields)
+	g.text = mem
+	return g, err
+}
+
+// textFields are the full-text fields of an object and their positions.
+func textFields(obj *schema.Object) ([]text.FieldConfig, []int) {
+	var out []text.FieldConfig
+	var cols []int
+	for i, f := range obj.Fields {
+		if f.FullText != "" {
+			out = append(out, text.NewField(f.Name, f.FullText))
+			cols = append(cols, i)
+		}
+	}
+	return out, cols
+}
+
+// append adds records in offset order. One caller at a time.
+func (g *generation) append(rec *records, ts int64, bytes int64) error {
+	if err := g.index(rec); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for from := 0; from < len(rec.keys); {
+		b := g.openBlock()
+		to := min(len(rec.keys), from+vec.ChunkRows-len(b.keys))
+		b.add(rec, from, to, ts)
+		from = to
+	}
+	for i, key := range rec.keys {
+		row := int32(g.n + i)
+		if prev, ok := g.latest[key]; ok {
+			g.own = append(g.own, hit{by: row, row: prev})
+		}
+		if rec.del[i] {
+			g.own = append(g.own, hit{by: row, row: row})
+		}
+		g.latest[key] = row
+	}
+	g.n += len(rec.keys)
+	g.bytes += bytes
+	return nil
+}
+
+// index adds the records to the text index, before they become visible: a
+// reader's view is bounded by n.
+func (g *generation) index(rec *records) error {
+	if g.text == nil {
+		return nil
+	}
+	values := make([][]string, len(g.textCols))
+	for i := range rec.keys {
+		for f, c := range g.textCols {
+			values[f] = textValues(rec.cols[c], i)
+		}
+		if _, err := g.text.Add(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// textValues are the strings of a TEXT or TEXT[] row.
+func textValues(v *vec.Vector, i int) []string {
+	if v.IsNull(i) {
+		return nil
+	}
+	val := v.Value(i)
+	if v.Type.Kind != types.List {
+		return []string{val.Str}
+	}
+	var out []string
+	for _, e := range val.List {
+		if !e.Null {
+			out = append(out, e.Str)
+		}
+	}
+	return out
+}
+
+func (g *generation) openBlock() *tailBlock {
+	if k := len(g.blocks); k > 0 && len(g.blocks[k-1].keys) < vec.ChunkRows {
+		return g.blocks[k-1]
+	}
+	b := &tailBlock{cols: newColumns(g.obj, 0)}
+	if g.obj.Kind == schema.Collection {
+		b.source = vec.New(types.Of(types.Binary), 0)
+	}
+	g.blocks = append(g.blocks, b)
+	return b
+}
+
+func (b *tailBlock) add(rec *records, from, to int, ts int64) {
+	for i, c := range b.cols {
+		part := rec.cols[i].Slice(from, to)
+		c.AppendRows(part, nil, part.N)
+	}
+	if b.source != nil {
+		part := rec.source.Slice(from, to)
+		b.source.AppendRows(part, nil, part.N)
+	}
+	b.keys = append(b.keys, rec.keys[from:to]...)
+	for range to - from {
+		b.ts = append(b.ts, ts)
+	}
+}
+
+// end is the offset after the last record.
+func (g *generation) end() uint64 {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.base + uint64(g.n)
+}
+
+func (g *generation) size() (rows int, bytes int64) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.n, g.bytes
+}
+
+// lookup implements target: the row that holds the key, a delete included.
+func (g *generation) lookup(key string) (int32, bool, error) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	row, ok := g.latest[key]
+	return row, ok, nil
+}
+
+// excludeOwn adds to out the rows among the first n that do not count: replaced within them, or deletes.
+func (g *generation) excludeOwn(n int, out *roaring.Bitmap) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, h := range g.own {
+		if int(h.by) >= n {
+			break
+		}
+		out.Add(uint32(h.row))
+	}
+}
+
+// exclude adds to out the rows of t that the first n rows of g supersede. Keys
+// are looked up once, when a reader first needs them, without holding up writers.
+func (g *generation) exclude(t target, n int, out *roaring.Bitmap) error {
+	g.mu.Lock()
+	o := g.overlays[t]
+	if o == nil {
+		o = &overlay{}
+		g.overlays[t] = o
+	}
+	g.mu.Unlock()
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.upto < n {
+		for i, key := range g.keyRange(o.upto, n) {
+			row, ok, err := t.lookup(key)
+			if err != nil {
+				o.upto += i
+				return err
+			}
+			if ok {
+				o.hits = append(o.hits, hit{by: int32(o.upto + i), row: row})
+			}
+		}
+		o.upto = n
+	}
+	for _, h := range o.hits {
+		if int(h.by) >= n {
+			break
+		}
+		out.Add(uint32(h.row))
+	}
+	return nil
+}
+
+// keyRange copies the keys of rows [from, to).
+func (g *generation) keyRange(from, to int) []string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	out := make([]string, 0, to-from)
+	for i := from; i < to; i++ {
+		out = append(out, g.blocks[i/vec.ChunkRows].keys[i%vec.ChunkRows])
+	}
+	return out
+}
+
+// forget drops the overlays of targets that are no longer read.
+func (g *generation) forget(keep map[target]bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for t := range g.overlays {
+		if !keep[t] {
+			delete(g.overlays, t)
+		}
+	}
+}
+
+// tailPart is the first n rows of a generation. It implements part.
+type tailPart struct {
+	g *generation
+	n int
+}
+
+func (p *tailPart) rows() int { return p.n }
+
+func (p *tailPart) block(chunk int) (*tailBlock, int) {
+	return p.g.blocks[chunk], min(vec.ChunkRows, p.n-chunk*vec.ChunkRows)
+}
+
+// column copies what may still grow: the last block's vectors are appended to by the writer.
+func (p *tailPart) column(_ context.Context, c colRef, chunk int) (*vec.Vector, error) {
+	p.g.mu.RLock()
+	defer p.g.mu.RUnlock()
+	b, n := p.block(chunk)
+	switch {
+	case c.field >= 0:
+		f := fieldByID(p.g.obj, c.id)
+		if f < 0 {
+			return nil, nil
+		}
+		return copyHead(b.cols[f], n), nil
+	case c.sys == schema.ColSource:
+		return copyHead(b.source, n), nil
+	}
+	v := vec.NewFlat(c.t, n)
+	for i := range n {
+		row := chunk*vec.ChunkRows + i
+		switch c.sys {
+		case schema.ColPK:
+			v.Strings.Set(i, b.keys[i])
+		case schema.ColPartition:
+			v.Int32s[i] = int32(p.g.partition)
+		case schema.ColOffset:
+			v.Int64s[i] = int64(p.g.base) + int64(row)
+		case schema.ColIngestTS:
+			v.Int64s[i] = b.ts[i]
+		case schema.ColRowID:
+			v.Int64s[i] = -1 - (int64(p.g.partition)<<48 + int64(p.g.base) + int64(row))
+		default:
+			return nil, fail.Bug("tail has no column %q", c.sys)
+		}
+	}
+	return v, nil
+}
+
+// copyHead returns the first n rows: the vector itself when it is full, for then it never changes.
+func copyHead(v *vec.Vector, n int) *vec.Vector {
+	if v.N == vec.ChunkRows && n == vec.ChunkRows {
+		return v
+	}
+	out := vec.New(v.Type, n)
+	out.AppendRows(v, nil, n)
+	return out
+}
+
+func (p *tailPart) key(_ context.Context, row int) (string, error) {
+	p.g.mu.RLock()
+	defer p.g.mu.RUnlock()
+	return p.g.blocks[row/vec.ChunkRows].keys[row%vec.ChunkRows], nil
+}
+
+func (p *tailPart) text(context.Context) (text.Part, error) {
+	if p.g.text == nil {
+		return nil, nil
+	}
+	return p.g.text.At(uint32(p.n)), nil
+}
+
+func (p *tailPart) zone(context.Context, colRef, int) (zone, error) { return zone{}, nil }
+
+func (p *tailPart) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
+	return takeByChunk(ctx, p, c, rows)
+}

@@ -1,0 +1,163 @@
+package collection
+
+import (
+	"context"
+	"time"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/wal"
+)
+
+// publish adds sequenced records to the tail. Records of one partition may
+// arrive out of order; they become visible in order.
+func (c *Collection) publish(p int, base uint64, rec *records, ts, bytes int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.tails[p]
+	if base < t.next {
+		return nil // read back from the log meanwhile
+	}
+	if base > t.next {
+		if t.early == nil {
+			t.early = map[uint64]published{}
+		}
+		t.early[base] = published{rec, ts, bytes}
+		return nil
+	}
+	for {
+		if err := c.extend(p, rec, ts, bytes); err != nil {
+			return err
+		}
+		next, ok := t.early[t.next]
+		if !ok {
+			break
+		}
+		delete(t.early, t.next)
+		rec, ts, bytes = next.rec, next.ts, next.bytes
+	}
+	for b := range t.early {
+		if b < t.next {
+			delete(t.early, b)
+		}
+	}
+	c.cond.Broadcast()
+	return nil
+}
+
+// extend appends to the open generation of partition p. c.mu is held.
+func (c *Collection) extend(p int, rec *records, ts, bytes int64) error {
+	gens := c.st.gens[p]
+	g := gens[len(gens)-1]
+	if g.obj.SchemaVersion != c.obj.SchemaVersion {
+		var err error
+		if g, err = c.rotate(p); err != nil {
+			return err
+		}
+	}
+	if err := g.append(rec, ts, bytes); err != nil {
+		return err
+	}
+	c.tails[p].next += uint64(len(rec.keys))
+	if c.waiting == 0 {
+		c.waiting = c.deps.Clock.Mono()
+	}
+	return nil
+}
+
+// rotate opens a new generation of partition p, unless the open one is empty and
+// of the same schema. c.mu is held.
+func (c *Collection) rotate(p int) (*generation, error) {
+	gens := c.st.gens[p]
+	last := gens[len(gens)-1]
+	n, _ := last.size()
+	if n == 0 {
+		gens = gens[: len(gens)-1 : len(gens)-1]
+	}
+	g, err := newGeneration(c.obj, p, c.tails[p].next)
+	if err != nil {
+		return nil, err
+	}
+	st := *c.st
+	st.gens = append([][]*generation(nil), c.st.gens...)
+	st.gens[p] = append(gens[:len(gens):len(gens)], g)
+	c.st = &st
+	return g, nil
+}
+
+// patience is how long a reader waits for this node's own writers to publish
+// before it reads the log.
+const patience = 20 * time.Millisecond
+
+// reach makes the tails cover the partitions' next offsets: it waits for
+// writers, then reads the log.
+func (c *Collection) reach(ctx context.Context, parts []metastore.PartitionState) error {
+	for p := range parts {
+		if c.waitTail(ctx, p, parts[p].Next) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fail.Wrap(fail.Canceled, err, "waiting for the tail of %s", c.origin.Name)
+		}
+		if err := c.catchUp(ctx, p, parts[p]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitTail reports whether partition p's tail reached next in time. A tail that
+// has published nothing since it was opened is not waited for.
+func (c *Collection) waitTail(ctx context.Context, p int, next uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tails[p].next >= next {
+		return true
+	}
+	deadline := c.deps.Clock.Mono() + patience
+	timer := time.AfterFunc(patience, c.cond.Broadcast)
+	defer timer.Stop()
+	stop := context.AfterFunc(ctx, c.cond.Broadcast)
+	defer stop()
+	for c.tails[p].next < next && c.deps.Clock.Mono() < deadline && ctx.Err() == nil {
+		c.cond.Wait()
+	}
+	return c.tails[p].next >= next
+}
+
+// catchUp reads the log from where partition p's tail ends.
+func (c *Collection) catchUp(ctx context.Context, p int, part metastore.PartitionState) error {
+	c.mu.Lock()
+	from := c.tails[p].next
+	obj := c.obj
+	c.mu.Unlock()
+	refs, err := c.deps.Log.Refs(ctx, part, from)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		batches, err := c.deps.Log.ReadBlock(ctx, ref)
+		if err != nil {
+			return err
+		}
+		for _, b := range batches {
+			rec, err := decodeBatch(obj, p, b)
+			if err != nil {
+				return err
+			}
+			if err := c.publish(p, b.Base, rec, b.TS, int64(len(b.Payload))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func decodeBatch(obj *schema.Object, p int, b wal.Batch) (*records, error) {
+	rec, err := decodePayload(obj, p, b.Base, b.Payload)
+	if err == nil && len(rec.keys) != int(b.Records) {
+		err = fail.New(fail.Corrupt, "log run at offset %d of %s partition %d has %d records, want %d", b.Base, obj.Name, p, len(rec.keys), b.Records)
+	}
+	return rec, err
+}
