@@ -49,7 +49,7 @@ func (p *storedPage) validateFullZip(l *pb.FullZipLayout) error {
 		if len(p.buffers) != 2 {
 			return corrupt("full-zip page of variable width with %d buffers", len(p.buffers))
 		}
-		return p.checkZippedIndex(valueCodecOf(l.Value))
+		return p.checkZippedIndex(zippedVariable(l.Value))
 	}
 	if err := fixedEncoding(l.Value, sh); err != nil {
 		return err
@@ -262,7 +262,7 @@ func (p *storedPage) unzipValue(buf []byte, z zip, sh *shape, def uint16, to *si
 		return 0, corrupt("a value of %d bytes is cut off", n)
 	}
 	end := z.lenSize + int(n)
-	return end, addCoded(p.layout.FullZip.Value, buf[z.lenSize:end], to)
+	return end, p.addZipped(buf[z.lenSize:end], to)
 }
 
 // checkItemValidity refuses null items in a vector that is not null itself.

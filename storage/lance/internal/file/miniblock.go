@@ -176,10 +176,8 @@ func (p *storedPage) readMiniBlock(ctx context.Context, src Source, ranges []row
 	if err != nil {
 		return err
 	}
-	if p.layout.MiniBlock.Dictionary != nil {
-		if err := p.loadDictionary(ctx, src); err != nil {
-			return err
-		}
+	if err := p.loadDictionary(ctx, src); err != nil {
+		return err
 	}
 	var need []int
 	var spans []span
@@ -289,7 +287,7 @@ func (p *storedPage) decodeChunk(c *chunk, buf []byte) (decodedChunk, error) {
 	if err := p.checkLevels(c, d.levels); err != nil {
 		return d, err
 	}
-	d.vals, err = decodeValues(l.Value, bufs, c.values, p.codedShape(), p.dictionary)
+	d.vals, err = p.decodeValues(bufs, c.values)
 	return d, err
 }
 
@@ -314,9 +312,6 @@ func (p *storedPage) checkLevels(c *chunk, run levelRun) error {
 	}
 	return nil
 }
-
-// codedShape is the shape of what the chunks hold: dictionary indices or values.
-func (p *storedPage) codedShape() *shape { return &p.col.leaf.shape }
 
 // chunkReader walks the parts of a chunk; short is set once it runs out.
 type chunkReader struct {

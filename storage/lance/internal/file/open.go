@@ -47,6 +47,8 @@ type storedPage struct {
 	layout  pb.PageLayout
 	levels  levelMap
 
+	symbols symbolTable // parsed once, guards itself
+
 	mu sync.Mutex // guards the caches below
 	// starts caches the repetition index of a full-zip page.
 	starts []uint64
@@ -54,6 +56,8 @@ type storedPage struct {
 	chunks []chunk
 	// dictionary caches the values a mini-block page's indices point at.
 	dictionary *values
+	// constant caches the value of a constant page that keeps it in a buffer.
+	constant []byte
 	// holes caches the levels of a constant page with levels.
 	holes *levelRun
 }

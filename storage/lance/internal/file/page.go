@@ -30,16 +30,51 @@ func (p *storedPage) validate() error {
 }
 
 func (p *storedPage) validateConstant(l *pb.ConstantLayout) error {
-	if len(p.buffers) != 0 && len(p.buffers) != 2 {
+	sh := &p.col.leaf.shape
+	switch {
+	case len(p.buffers) > 3:
 		return corrupt("constant page with %d buffers", len(p.buffers))
-	}
-	if l.Inline != nil && len(l.Inline) != p.col.leaf.shape.width {
-		return corrupt("constant of %d bytes for a value of %d", len(l.Inline), p.col.leaf.shape.width)
-	}
-	if len(p.buffers) == 0 && p.col.leaf.lists > 0 {
+	case l.Inline != nil && len(l.Inline) != sh.width:
+		return corrupt("constant of %d bytes for a value of %d", len(l.Inline), sh.width)
+	case len(p.buffers) < 2 && p.col.leaf.lists > 0:
 		return corrupt("constant page below a list without levels")
+	case len(p.buffers)%2 == 1 && !sh.variable():
+		return unsupported("a constant of %s is not readable", sh.typ)
 	}
 	return nil
+}
+
+// levelBuffers are the places of the levels: the last two buffers, if any. An odd
+// number of buffers begins with the constant itself.
+func (p *storedPage) levelBuffers() []span { return p.buffers[len(p.buffers)%2:] }
+
+// constantValue is the value of every visible entry, or nil for null.
+func (p *storedPage) constantValue(ctx context.Context, src Source) ([]byte, error) {
+	if len(p.buffers)%2 == 0 {
+		return p.layout.Constant.Inline, nil
+	}
+	p.mu.Lock()
+	held := p.constant
+	p.mu.Unlock()
+	if held != nil {
+		return held, nil
+	}
+	buf := make([]byte, p.buffers[0].size)
+	if err := readInto(ctx, src, buf, p.buffers[0].off); err != nil {
+		return nil, err
+	}
+	// u32 count (2), two u32 lengths, then the buffers: offsets and value.
+	r := chunkReader{buf: buf}
+	count, offsets, size := r.size(true), r.size(true), r.size(true)
+	r.take(offsets)
+	value := r.take(size)
+	if r.short || count != 2 {
+		return nil, corrupt("constant value of %d buffers in %d bytes", count, len(buf))
+	}
+	p.mu.Lock()
+	p.constant = value
+	p.mu.Unlock()
+	return value, nil
 }
 
 // read appends the page rows of the ranges (ascending, disjoint, within the
@@ -61,9 +96,13 @@ func (p *storedPage) read(ctx context.Context, src Source, ranges []rowRange, to
 }
 
 func (p *storedPage) readConstant(ctx context.Context, src Source, ranges []rowRange, to *sink) error {
-	if len(p.buffers) == 0 {
+	value, err := p.constantValue(ctx, src)
+	if err != nil {
+		return err
+	}
+	if len(p.levelBuffers()) == 0 {
 		for _, r := range ranges {
-			p.addConstant(int(r.to-r.from), to)
+			p.addConstant(int(r.to-r.from), value, to)
 		}
 		return nil
 	}
@@ -80,33 +119,35 @@ func (p *storedPage) readConstant(ctx context.Context, src Source, ranges []rowR
 		if err := to.addLevels(&p.levels, part); err != nil {
 			return err
 		}
-		p.addConstantValues(p.levels.countVisible(part), to)
+		addConstantValues(p.levels.countVisible(part), value, to)
 	}
 	return nil
 }
 
-// addConstant appends n rows of a page without levels: all null, or all the
-// inline value.
-func (p *storedPage) addConstant(n int, to *sink) {
+// addConstant appends n rows of a page without levels: all null, or all the value.
+func (p *storedPage) addConstant(n int, value []byte, to *sink) {
 	run := levelRun{n: n}
-	if p.layout.Constant.Inline == nil {
+	if value == nil {
 		run.def = make([]uint16, n)
 		for i := range run.def {
 			run.def[i] = p.levels.max
 		}
 	}
 	to.addFlat(&p.levels, run)
-	p.addConstantValues(n, to)
+	addConstantValues(n, value, to)
 }
 
-func (p *storedPage) addConstantValues(n int, to *sink) {
-	inline := p.layout.Constant.Inline
-	if inline == nil {
+func addConstantValues(n int, value []byte, to *sink) {
+	if value == nil {
 		to.addZeros(n)
 		return
 	}
 	for range n {
-		copy(to.values.extend(len(inline)), inline)
+		if to.leaf.shape.variable() {
+			to.addValue(value)
+		} else {
+			copy(to.values.extend(len(value)), value)
+		}
 	}
 }
 
@@ -120,7 +161,7 @@ func (p *storedPage) holeLevels(ctx context.Context, src Source) (levelRun, erro
 	}
 	var run levelRun
 	l := p.layout.Constant
-	bufs, err := readSpans(ctx, src, p.buffers)
+	bufs, err := readSpans(ctx, src, p.levelBuffers())
 	if err != nil {
 		return run, err
 	}

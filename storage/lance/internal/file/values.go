@@ -1,7 +1,6 @@
 package file
 
 import (
-	"context"
 	"encoding/binary"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -34,12 +33,21 @@ func corruptChunk(err error, i int, off int64) error {
 	return fail.Wrap(fail.CodeOf(err), err, "chunk %d (byte %d of the page)", i, off)
 }
 
-// decodeLevels decodes n u16 levels.
+// decodeLevels decodes n u16 levels, which are one block in one buffer.
 func decodeLevels(e *pb.Encoding, buf []byte, n int) ([]uint16, error) {
 	if n > maxLevelsPerBuffer {
 		return nil, corrupt("%d levels in one buffer", n)
 	}
-	raw, err := decodeFixed(e, [][]byte{buf}, n, 2)
+	bufs := [][]byte{buf}
+	if e.Kind == pb.Rle {
+		// As a block, the runs are one buffer: u64 size of the values, values, lengths.
+		if len(buf) < 8 || binary.LittleEndian.Uint64(buf) > uint64(len(buf)-8) {
+			return nil, corrupt("run-length block of %d bytes", len(buf))
+		}
+		at := 8 + binary.LittleEndian.Uint64(buf)
+		bufs = [][]byte{buf[8:at], buf[at:]}
+	}
+	raw, err := decodeFixed(e, bufs, n, 2)
 	if err != nil {
 		return nil, err
 	}
@@ -51,38 +59,55 @@ func decodeLevels(e *pb.Encoding, buf []byte, n int) ([]uint16, error) {
 }
 
 // decodeValues decodes the value buffers of a chunk.
-func decodeValues(e *pb.Encoding, bufs [][]byte, n int, sh *shape, dict *values) (values, error) {
-	if dict != nil {
-		return values{}, unsupported("dictionary-encoded pages are not readable")
+func (p *storedPage) decodeValues(bufs [][]byte, n int) (values, error) {
+	e, sh := p.layout.MiniBlock.Value, &p.col.leaf.shape
+	if p.layout.MiniBlock.Dictionary != nil {
+		return p.decodeIndices(bufs, n)
 	}
 	if sh.variable() {
-		return decodeVariable(e, bufs, n)
+		return p.decodeVariable(e, bufs[0], n)
 	}
-	width := sh.width
 	if sh.dim > 0 {
-		if e.Kind != pb.FixedSizeList || e.Inner == nil || e.Items != uint64(sh.dim) {
-			return values{}, unsupported("vectors encoded as %s are not readable", e.Kind)
-		}
-		if e.HasValidity {
-			return values{}, unsupported("vectors with item validity in mini-blocks are not readable")
-		}
-		raw, err := decodeFixed(e.Inner, bufs, n*sh.dim, sh.itemWidth)
-		return values{n: n, width: width, fixed: raw}, err
+		raw, err := decodeVectors(e, bufs, n, sh)
+		return values{n: n, width: sh.width, fixed: raw}, err
 	}
-	raw, err := decodeFixed(e, bufs, n, width)
-	return values{n: n, width: width, fixed: raw}, err
+	raw, err := decodeFixed(e, bufs, n, sh.width)
+	return values{n: n, width: sh.width, fixed: raw}, err
+}
+
+// decodeVectors decodes vectors; with item validity the bits come first, and only
+// items of null vectors may be null.
+func decodeVectors(e *pb.Encoding, bufs [][]byte, n int, sh *shape) ([]byte, error) {
+	if e.Kind != pb.FixedSizeList || e.Inner == nil || e.Items != uint64(sh.dim) {
+		return nil, unsupported("vectors encoded as %s are not readable", e.Kind)
+	}
+	if e.HasValidity {
+		if len(bufs) < 2 {
+			return nil, corrupt("vectors without their validity buffer")
+		}
+		bufs = bufs[1:]
+	}
+	return decodeFixed(e.Inner, bufs, n*sh.dim, sh.itemWidth)
 }
 
 // decodeFixed decodes n values of the byte width; the result may alias bufs.
 func decodeFixed(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
-	if e.Scheme != 0 && e.Kind != pb.General {
+	switch {
+	case e.Scheme != 0:
 		return nil, unsupported("%s with buffer compression is not readable", e.Kind)
-	}
-	if e.Kind != pb.Flat {
+	case e.Kind == pb.Rle && len(bufs) > 1:
+		return decodeRle(e, bufs, n, width)
+	case e.Kind != pb.Flat && e.Kind != pb.InlinePacking && e.Kind != pb.OutOfLinePacking:
 		return nil, unsupported("values encoded as %s are not readable", e.Kind)
-	}
-	if e.Bits != uint64(width)*8 {
+	case e.Bits != uint64(width)*8:
 		return nil, corrupt("values of %d bits where %d are due", e.Bits, width*8)
+	case e.Kind == pb.InlinePacking:
+		return decodeInlinePacked(bufs[0], n, width)
+	case e.Kind == pb.OutOfLinePacking:
+		if e.Inner == nil || e.Inner.Kind != pb.Flat {
+			return nil, unsupported("out-of-line bitpacking over another encoding is not readable")
+		}
+		return decodePacked(bufs[0], n, width, e.Inner.Bits)
 	}
 	if len(bufs[0]) < n*width {
 		return nil, corrupt("%d values of %d bytes in a buffer of %d", n, width, len(bufs[0]))
@@ -90,29 +115,55 @@ func decodeFixed(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
 	return bufs[0][:n*width], nil
 }
 
+func decodeRle(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
+	if e.Inner == nil || e.Second == nil || e.Inner.Kind != pb.Flat || e.Second.Kind != pb.Flat {
+		return nil, unsupported("run lengths over other encodings are not readable")
+	}
+	lengthWidth := int(e.Second.Bits / 8)
+	if e.Inner.Bits != uint64(width)*8 || (lengthWidth != 1 && lengthWidth != 2 && lengthWidth != 4) {
+		return nil, corrupt("runs of %d-bit values with %d-bit lengths", e.Inner.Bits, e.Second.Bits)
+	}
+	return decodeRuns(bufs[0], bufs[1], n, width, lengthWidth)
+}
+
 // decodeVariable decodes n variable-width values: n+1 offsets from the start of
 // the buffer, then the bytes.
-func decodeVariable(e *pb.Encoding, bufs [][]byte, n int) (values, error) {
+func (p *storedPage) decodeVariable(e *pb.Encoding, buf []byte, n int) (values, error) {
+	inner := e
+	if e.Kind == pb.Fsst && e.Inner != nil {
+		inner = e.Inner
+	}
+	if err := plainVariable(inner); err != nil {
+		return values{}, err
+	}
+	v, err := parseVariable(buf, n, int(inner.Inner.Bits/8), 0)
+	if err != nil || e.Kind != pb.Fsst {
+		return v, err
+	}
+	return p.expand(v, e)
+}
+
+// plainVariable accepts uncompressed values with plain offsets.
+func plainVariable(e *pb.Encoding) error {
 	if e.Kind != pb.Variable || e.Inner == nil || e.Inner.Kind != pb.Flat || e.Scheme != 0 || e.Inner.Scheme != 0 {
-		return values{}, unsupported("strings encoded as %s are not readable", e.Kind)
+		return unsupported("strings encoded as %s are not readable", e.Kind)
 	}
-	w := int(e.Inner.Bits / 8)
-	buf := bufs[0]
-	if w != 4 && w != 8 {
-		return values{}, corrupt("offsets of %d bits", e.Inner.Bits)
+	if e.Inner.Bits != 32 && e.Inner.Bits != 64 {
+		return corrupt("offsets of %d bits", e.Inner.Bits)
 	}
-	if len(buf) < (n+1)*w {
+	return nil
+}
+
+// parseVariable reads n+1 offsets of w bytes at the front of buf. They count from
+// the byte at base.
+func parseVariable(buf []byte, n, w, base int) (values, error) {
+	if len(buf)/w < n+1 {
 		return values{}, corrupt("%d offsets in a buffer of %d bytes", n+1, len(buf))
 	}
-	v := values{n: n, offs: make([]uint32, n+1), data: buf}
+	v := values{n: n, offs: make([]uint32, n+1), data: buf[base:]}
 	for i := range v.offs {
-		var o uint64
-		if w == 4 {
-			o = uint64(binary.LittleEndian.Uint32(buf[4*i:]))
-		} else {
-			o = binary.LittleEndian.Uint64(buf[8*i:])
-		}
-		if o > uint64(len(buf)) || (i > 0 && o < uint64(v.offs[i-1])) {
+		o := readWord(buf[i*w:], w)
+		if o > uint64(len(v.data)) || (i > 0 && o < uint64(v.offs[i-1])) {
 			return values{}, corrupt("offset %d of value %d is out of order or of the chunk", o, i)
 		}
 		v.offs[i] = uint32(o)
@@ -120,20 +171,55 @@ func decodeVariable(e *pb.Encoding, bufs [][]byte, n int) (values, error) {
 	return v, nil
 }
 
-// valueCodecOf accepts the encodings of a zipped variable-width value.
-func valueCodecOf(e *pb.Encoding) error {
+// expand undoes FSST.
+func (p *storedPage) expand(v values, e *pb.Encoding) (values, error) {
+	t, err := p.symbols.get(e.Bytes)
+	if err != nil || t.plain {
+		return v, err
+	}
+	out := values{n: v.n, offs: make([]uint32, 1, v.n+1)}
+	for i := range v.n {
+		if out.data, err = t.decode(v.data[v.offs[i]:v.offs[i+1]], out.data); err != nil {
+			return out, err
+		}
+		out.offs = append(out.offs, uint32(len(out.data)))
+	}
+	return out, nil
+}
+
+// zippedVariable accepts the encodings of a zipped variable-width value.
+func zippedVariable(e *pb.Encoding) error {
+	if e.Kind == pb.General && e.Inner != nil && (e.Scheme == pb.Zstd || e.Scheme == pb.LZ4) {
+		e = e.Inner
+	}
+	if e.Kind == pb.Fsst && e.Inner != nil {
+		e = e.Inner
+	}
 	if e.Kind != pb.Variable || e.Scheme != 0 {
 		return unsupported("full-zip values encoded as %s are not readable", e.Kind)
 	}
 	return nil
 }
 
-// addCoded decodes one zipped value and appends it.
-func addCoded(_ *pb.Encoding, v []byte, to *sink) error {
+// addZipped decodes one zipped value and appends it.
+func (p *storedPage) addZipped(v []byte, to *sink) error {
+	e := p.layout.FullZip.Value
+	if e.Kind == pb.General {
+		plain, err := decompress(e.Scheme, v)
+		if err != nil {
+			return err
+		}
+		e, v = e.Inner, plain
+	}
+	if e.Kind == pb.Fsst {
+		t, err := p.symbols.get(e.Bytes)
+		if err != nil {
+			return err
+		}
+		if v, err = t.decode(v, nil); err != nil {
+			return err
+		}
+	}
 	to.addValue(v)
 	return nil
-}
-
-func (p *storedPage) loadDictionary(_ context.Context, _ Source) error {
-	return unsupported("dictionary-encoded pages are not readable")
 }

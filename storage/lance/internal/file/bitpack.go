@@ -1,0 +1,127 @@
+package file
+
+import "encoding/binary"
+
+// packBlock is the values of one bit-packed block.
+const packBlock = 1024
+
+// laneOrder is the order in which the FastLanes layout visits groups of eight rows.
+var laneOrder = [8]int{0, 4, 2, 6, 1, 5, 3, 7}
+
+// readWord reads a little-endian word of 1, 2, 4 or 8 bytes.
+func readWord(b []byte, width int) uint64 {
+	switch width {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+func putWord(b []byte, width int, v uint64) {
+	switch width {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
+	}
+}
+
+// unpackBlock decodes one block of 1,024 values of width bytes that were packed to
+// bits each, in the FastLanes layout: lane by lane, the rows of a lane follow each
+// other in words that are interleaved over the lanes. packed has 128*bits bytes,
+// out 1024*width.
+func unpackBlock(packed []byte, width, bits int, out []byte) {
+	wordBits := width * 8
+	lanes := packBlock / wordBits
+	mask := ^uint64(0) >> (64 - max(bits, 1))
+	if bits == 0 {
+		clear(out)
+		return
+	}
+	for row := range wordBits {
+		at := row * bits
+		word, shift := at/wordBits, at%wordBits
+		base := laneOrder[row/8]*16 + row%8*128
+		for lane := range lanes {
+			v := readWord(packed[(word*lanes+lane)*width:], width) >> shift
+			if shift+bits > wordBits {
+				v |= readWord(packed[((word+1)*lanes+lane)*width:], width) << (wordBits - shift)
+			}
+			putWord(out[(base+lane)*width:], width, v&mask)
+		}
+	}
+}
+
+// decodeInlinePacked decodes a chunk of at most one block: a word with the packed
+// width, then the block.
+func decodeInlinePacked(buf []byte, n, width int) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	if n > packBlock || len(buf) < width {
+		return nil, corrupt("bit-packed chunk of %d values in %d bytes", n, len(buf))
+	}
+	bits := readWord(buf, width)
+	if bits > uint64(width)*8 || len(buf)-width < int(bits)*packBlock/8 {
+		return nil, corrupt("bit-packed chunk: %d values of %d bits in %d bytes", n, bits, len(buf))
+	}
+	out := make([]byte, packBlock*width)
+	unpackBlock(buf[width:], width, int(bits), out)
+	return out[:n*width], nil
+}
+
+// decodePacked decodes blocks of values packed to the same width; a last, short
+// block is either padded and packed or left as plain values, told apart by length.
+func decodePacked(buf []byte, n, width int, bits uint64) ([]byte, error) {
+	if bits == 0 || bits > uint64(width)*8 {
+		return nil, corrupt("values of %d bytes packed to %d bits", width, bits)
+	}
+	size := int(bits) * packBlock / 8
+	full, tail := n/packBlock, n%packBlock
+	rest := len(buf) - full*size
+	if rest < 0 || (tail > 0 && rest != tail*width && rest < size) {
+		return nil, corrupt("%d values packed to %d bits in %d bytes", n, bits, len(buf))
+	}
+	out := make([]byte, (full+1)*packBlock*width)
+	for i := range full {
+		unpackBlock(buf[i*size:], width, int(bits), out[i*packBlock*width:(i+1)*packBlock*width])
+	}
+	if tail > 0 {
+		last := buf[full*size:]
+		if rest == tail*width {
+			copy(out[full*packBlock*width:], last)
+		} else {
+			unpackBlock(last, width, int(bits), out[full*packBlock*width:])
+		}
+	}
+	return out[:n*width], nil
+}
+
+// decodeRuns expands run lengths: values of the width, and one length each.
+func decodeRuns(vals, lengths []byte, n, width, lengthWidth int) ([]byte, error) {
+	if len(vals)/width < len(lengths)/lengthWidth {
+		return nil, corrupt("%d run lengths for %d values", len(lengths)/lengthWidth, len(vals)/width)
+	}
+	out := make([]byte, 0, n*width)
+	for i := range len(lengths) / lengthWidth {
+		run := readWord(lengths[i*lengthWidth:], lengthWidth)
+		if run > uint64(n-len(out)/width) {
+			return nil, corrupt("runs are longer than their %d values", n)
+		}
+		for range run {
+			out = append(out, vals[i*width:(i+1)*width]...)
+		}
+	}
+	if len(out) != n*width {
+		return nil, corrupt("runs hold %d of %d values", len(out)/width, n)
+	}
+	return out, nil
+}
