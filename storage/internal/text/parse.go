@@ -22,7 +22,7 @@ import (
 // without an error. A multi-field word scores as the sum over the fields.
 //
 // Errors: an unknown field in the options (UndefinedColumn), a bad boost
-// (InvalidParameter), more than 1,024 clauses (TooLarge).
+// (InvalidParameter), more than 1,024 distinct terms or 16,384 words (TooLarge).
 func ParseQuery(text string, fields []FieldConfig, o QueryOptions) (*Query, error) {
 	b, err := newQueryBuilder(fields, o)
 	if err != nil {

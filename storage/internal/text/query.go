@@ -171,8 +171,11 @@ type queryBuilder struct {
 	clauses   int
 }
 
-// maxClauses bounds a query; a text that needs more is refused.
-const maxClauses = 1024
+// Bounds of a query; a text that needs more is refused.
+const (
+	maxTerms   = 1024      // distinct terms
+	maxClauses = 16 * 1024 // words written, once per field
+)
 
 func newQueryBuilder(fields []FieldConfig, o QueryOptions) (*queryBuilder, error) {
 	b := &queryBuilder{q: &Query{fields: fields}, op: o.Operator, seen: map[queryTerm]int{}}
@@ -368,8 +371,9 @@ func allOf(list []*node) *node {
 // finish merges equal terms of one OR, so that a word written twice weighs
 // twice but is read once, and sets the root.
 func (b *queryBuilder) finish(root *node) (*Query, error) {
-	if b.clauses > maxClauses {
-		return nil, fail.New(fail.TooLarge, "the text query has %d clauses, more than %d", b.clauses, maxClauses).
+	if len(b.q.terms) > maxTerms || b.clauses > maxClauses {
+		return nil, fail.New(fail.TooLarge, "the text query has %d terms in %d clauses, more than %d in %d",
+			len(b.q.terms), b.clauses, maxTerms, maxClauses).
 			WithHint("Shorten the text or search fewer fields at once")
 	}
 	mergeTerms(root)
