@@ -41,6 +41,14 @@ func (q *query) build(n plan.Node) (stream, error) {
 		return q.buildLimit(x)
 	case *plan.UnionAll:
 		return q.buildUnion(x)
+	case *plan.Series:
+		return q.buildSeries(x)
+	case *plan.Sort:
+		return q.buildSort(x)
+	case *plan.Aggregate:
+		return q.buildAggregate(x)
+	case *plan.Join:
+		return q.buildJoin(x)
 	case nil:
 		return stream{}, fail.Bug("a plan without a node")
 	}
@@ -93,13 +101,15 @@ func (q *query) buildLimit(n *plan.Limit) (stream, error) {
 		return stream{}, err
 	}
 	q.pipelines = append(q.pipelines, sched.Pipeline{Branches: in.branches, Sink: sink})
-	return q.stored(cols, func() sched.Morsels { return rows.Table().Source() }), nil
+	return stream{cols: cols, branches: []sched.Branch{{
+		Open: func(context.Context) (sched.Morsels, error) { return rows.Table().Source(), nil },
+	}}}, nil
 }
 
-// stored is the stream of a finished sink.
-func (q *query) stored(cols []plan.Column, open func() sched.Morsels) stream {
+// stored is the stream of a finished sink of the node.
+func (q *query) stored(n plan.Node, cols []plan.Column, open func() sched.Morsels) stream {
 	return stream{cols: cols, branches: []sched.Branch{{
-		Open: func(context.Context) (sched.Morsels, error) { return open(), nil },
+		Open: q.profile.source(n, func(context.Context) (sched.Morsels, error) { return open(), nil }),
 	}}}
 }
 

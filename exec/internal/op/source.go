@@ -71,13 +71,16 @@ func (s *Ranges) Close() error { return nil }
 
 // Source reads the table in chunks that share its columns.
 func (t *Table) Source() *Ranges {
-	return NewRanges(t.N, func(from, to int) (*vec.Chunk, error) {
-		c := &vec.Chunk{Cols: make([]*vec.Vector, len(t.Cols)), N: to - from}
-		for i, col := range t.Cols {
-			c.Cols[i] = col.Slice(from, to)
-		}
-		return c, nil
-	})
+	return NewRanges(t.N, func(from, to int) (*vec.Chunk, error) { return t.slice(from, to), nil })
+}
+
+// slice is rows [from, to) as a view.
+func (t *Table) slice(from, to int) *vec.Chunk {
+	c := &vec.Chunk{Cols: make([]*vec.Vector, len(t.Cols)), N: to - from}
+	for i, col := range t.Cols {
+		c.Cols[i] = col.Slice(from, to)
+	}
+	return c
 }
 
 // Rows evaluates constant rows into a chunk of columns of the types.
