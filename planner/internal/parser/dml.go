@@ -79,7 +79,14 @@ func (p *parser) setClause() *ast.SetClause {
 		s.Columns = []ast.Name{p.name("the name of a column")}
 	}
 	p.expect('=', `"="`)
-	s.Value = p.valueOrDefault()
+	if len(s.Columns) > 1 && p.at('(') && !p.queryAt(p.i) {
+		s.Value = p.valueRow()
+	} else {
+		s.Value = p.valueOrDefault()
+	}
+	if row, ok := s.Value.(*ast.Row); ok && len(s.Columns) > 1 && len(row.Elems) != len(s.Columns) && p.err == nil {
+		p.failAt(row.Pos(), "%d columns are set to %d values", len(s.Columns), len(row.Elems))
+	}
 	s.Span = p.span(start)
 	return s
 }

@@ -87,7 +87,7 @@ var clauseWords = []string{"FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT",
 
 // nounWords are the reserved words that people use as names of columns.
 var nounWords = map[keyword]bool{kwAll: true, kwCheck: true, kwConstraint: true, kwDefault: true, kwDesc: true,
-	kwEnd: true, kwFull: true, kwGroup: true, kwLeft: true, kwLimit: true, kwOrder: true, kwPrimary: true,
+	kwFull: true, kwGroup: true, kwLeft: true, kwLimit: true, kwOrder: true, kwPrimary: true,
 	kwRight: true, kwTable: true, kwUnique: true, kwValues: true}
 
 // hint is the cure for a common mistake at token t, or "".
@@ -105,17 +105,41 @@ func (p *parser) hint(t token, expected string) string {
 	if h := p.spellingHint(t, prev); h != "" {
 		return h
 	}
-	if t.kw.reserved() && (strings.Contains(expected, "name") || nounWords[t.kw] && strings.Contains(expected, "expression")) {
+	if nounWords[t.kw] && (strings.Contains(expected, "name") || strings.Contains(expected, "expression")) {
 		return t.kw.String() + ` is a reserved word: to use it as a name, write "` + strings.ToLower(p.text(t)) + `" in double quotes.`
 	}
 	if startsOperand(t) && endsOperand(prev) && strings.Contains(expected, "comma") {
 		return "A comma may be missing before " + p.describe(t) + "."
+	}
+	if isName(t) && endsOperand(prev) && p.peek(1).kind == '=' {
+		return "A comma or AND may be missing before " + p.describe(t) + "."
+	}
+	if h := orderHint(t, expected); h != "" {
+		return h
 	}
 	if t.kind == ',' && strings.Contains(expected, "expression") || t.kw == kwFrom && prev.kind == ',' {
 		return "There is a comma too many."
 	}
 	if (t.kind == ')' || t.kind == ']' || t.kind == '}') && strings.Contains(expected, "end of the") {
 		return "There is a closing " + p.text(t) + " too many."
+	}
+	return ""
+}
+
+// orderHint is for a clause or a comma after what could be a whole statement.
+func orderHint(t token, expected string) string {
+	if !strings.Contains(expected, "end of the statement") {
+		return ""
+	}
+	switch {
+	case t.kw == kwFrom || t.kw == kwWhere || t.kw == kwGroup || t.kw == kwHaving || t.kw == kwQualify:
+		return "Clauses stand in the order FROM, WHERE, GROUP BY, HAVING, QUALIFY, WINDOW, ORDER BY, LIMIT, each once."
+	case t.kw == kwOrder:
+		return "Write ORDER BY, once, after all other clauses but LIMIT."
+	case t.kind == ',':
+		return "A comma cannot stand here; conditions are joined with AND."
+	case t.kw == kwSelect:
+		return "Statements are separated by a semicolon, queries joined by UNION ALL."
 	}
 	return ""
 }
@@ -139,37 +163,44 @@ func (p *parser) operatorHint(t, prev token) string {
 
 // foreignHint knows the syntax of other systems.
 func (p *parser) foreignHint(t, prev token) string {
-	word := ""
-	if t.kind == kWord {
-		word = strings.ToUpper(p.text(t))
-	}
 	switch {
 	case t.kind == kNumber && prev.kw == kwTop:
 		return "SELECT TOP n is not supported: write LIMIT " + p.text(t) + " at the end of the query."
 	case t.kind == ',' && p.i > 1 && p.toks[p.i-2].kw == kwLimit:
 		return "LIMIT a, b is not supported: write LIMIT b OFFSET a."
-	case word == "MINUS":
-		return "Write EXCEPT."
-	case word == "RLIKE" || word == "REGEXP" || word == "GLOB":
-		return "Write x ~ 'pattern' for a regular expression."
-	case word == "ELSEIF" || word == "ELSIF":
-		return "CASE has WHEN … THEN … for each further condition."
-	case word == "AUTO_INCREMENT" || word == "SERIAL":
-		return "There are no generated keys: give each row its key."
-	case word == "INDEX":
-		return "There is no CREATE INDEX: FULLTEXT, VECTOR and PRIMARY KEY columns are indexed by themselves."
+	case t.kw == kwInto:
+		return "SELECT INTO is not supported: write CREATE TABLE t AS SELECT …."
 	case t.kind == '[':
 		return `Names are quoted with double quotes, "like this".`
 	case t.kind == kString && (prev.kw == kwFrom || prev.kw == kwJoin):
 		return `A table is a name: write "name" in double quotes, or read_parquet('file') for a file.`
 	}
+	for _, w := range []token{t, prev} {
+		if h := foreignWords[strings.ToUpper(p.text(w))]; h != "" && w.kind == kWord {
+			return h
+		}
+	}
 	return ""
+}
+
+// foreignWords are words of other systems with what to write instead.
+var foreignWords = map[string]string{
+	"MINUS":          "Write EXCEPT.",
+	"RLIKE":          "Write x ~ 'pattern' for a regular expression.",
+	"REGEXP":         "Write x ~ 'pattern' for a regular expression.",
+	"GLOB":           "Write x LIKE 'pattern'.",
+	"ELSEIF":         "CASE has WHEN … THEN … for each further condition.",
+	"ELSIF":          "CASE has WHEN … THEN … for each further condition.",
+	"AUTO_INCREMENT": "There are no generated keys: give each row its key.",
+	"INDEX":          "There is no CREATE INDEX: FULLTEXT, VECTOR and PRIMARY KEY columns are indexed by themselves.",
+	"ASCENDING":      "Write ASC.",
+	"DESCENDING":     "Write DESC.",
 }
 
 // spellingHint looks for a misspelt keyword at or just before the token.
 func (p *parser) spellingHint(t, prev token) string {
 	for _, w := range []token{t, prev} {
-		if w.kind != kWord || w.kw.reserved() {
+		if w.kind != kWord || w.kw != noKeyword {
 			continue
 		}
 		if near := nearWord(p.text(w), clauseWords); near != "" {
@@ -182,13 +213,16 @@ func (p *parser) spellingHint(t, prev token) string {
 // nearWord is the word that is misspelt: by one letter, or with letters swapped.
 func nearWord(written string, words []string) string {
 	written = strings.ToUpper(written)
-	if len(written) < 3 || slices.Contains(words, written) {
+	if slices.Contains(words, written) {
 		return ""
 	}
 	for _, w := range words {
 		if len(w) == len(written) && sortedLetters(w) == sortedLetters(written) {
 			return w
 		}
+	}
+	if len(written) < 4 { // INT is a type, not a misspelt INTO
+		return ""
 	}
 	return fail.Closest(written, words)
 }

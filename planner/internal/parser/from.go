@@ -114,8 +114,7 @@ func (p *parser) joinRest(start int, left ast.TableRef, j *ast.Join) ast.TableRe
 	switch {
 	case p.acceptKw(kwOn):
 		j.On = p.expr()
-	case p.atKw(kwUsing) && p.peek(1).kind == '(':
-		p.advance()
+	case p.acceptKw(kwUsing):
 		j.Using = p.identList("the name of a column")
 	case !bare && p.err == nil:
 		p.unexpected("ON or USING with the condition of the join")

@@ -211,10 +211,15 @@ func (l *lexer) word() (kind, keyword) {
 
 // prefixedString reads E'…', N'…' and X'…', where one letter touches the quote.
 func (l *lexer) prefixedString() kind {
+	start := l.pos
+	if q := l.peek(2); l.text[start]|0x20 == 'u' && l.peek(1) == '&' && (q == '\'' || q == '"') {
+		k := l.bad(start, "U&… is not supported")
+		l.err.Hint = "Write the character itself, or E'\\u00e9'."
+		return k
+	}
 	if l.peek(1) != '\'' {
 		return kEOF
 	}
-	start := l.pos
 	switch l.text[l.pos] {
 	case 'e', 'E':
 		l.pos++
