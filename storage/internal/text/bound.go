@@ -177,9 +177,6 @@ func denseAccept(n uint32, match *roaring.Bitmap, e *Exclusion) []uint64 {
 	} else {
 		copy(bits, match.ToDense())
 	}
-	if n%64 != 0 {
-		bits[words-1] &= 1<<(n%64) - 1
-	}
 	if e != nil {
 		for i := range min(len(bits), len(e.bits)) {
 			bits[i] &^= e.bits[i]
