@@ -1,0 +1,155 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loamdb/loam/flightsql/internal/ticket"
+	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// TokenLife is how long a bearer token is good. Clients such as Spice log in
+// once and never again, so it is long.
+const TokenLife = 7 * 24 * time.Hour
+
+// Anonymous is the user of a call without credentials where none are needed.
+const Anonymous = "anonymous"
+
+// Principal is who a call belongs to.
+type Principal struct {
+	User string
+	// Namespace is the default namespace that a user name "<namespace>/<principal>" carries.
+	Namespace string
+	// Session is the session that a bearer token carries, or "".
+	Session string
+}
+
+// Config lists who may call. With no users and no tokens everybody may.
+type Config struct {
+	// Users maps user names to passwords.
+	Users map[string]string
+	// Tokens maps bearer tokens to user names.
+	Tokens map[string]string
+}
+
+// Open reports that nobody needs credentials.
+func (c Config) Open() bool { return len(c.Users) == 0 && len(c.Tokens) == 0 }
+
+// Checker checks credentials. Safe for concurrent use.
+type Checker struct {
+	config Config
+	sealer *ticket.Sealer
+	clock  clock.Clock
+}
+
+// New makes a checker; the sealer makes and opens its tokens.
+func New(config Config, sealer *ticket.Sealer, c clock.Clock) *Checker {
+	return &Checker{config: config, sealer: sealer, clock: c}
+}
+
+// Token is a bearer token for the principal.
+func (c *Checker) Token(p Principal) string {
+	sealed := c.sealer.Seal(&ticket.Content{
+		Kind: ticket.Bearer, User: p.User, Namespace: p.Namespace, Session: p.Session,
+		Expires: c.clock.Now().Add(TokenLife),
+	})
+	return base64.RawURLEncoding.EncodeToString(sealed)
+}
+
+// Check reads an Authorization header; "" is a call without one. Errors:
+// fail.Unauthenticated.
+func (c *Checker) Check(header string) (Principal, error) {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case header == "":
+		if c.config.Open() {
+			return Principal{User: Anonymous}, nil
+		}
+		return Principal{}, fail.New(fail.Unauthenticated, "this server needs a user and a password, or a token")
+	case strings.EqualFold(scheme, "Basic"):
+		return c.basic(rest)
+	case strings.EqualFold(scheme, "Bearer"):
+		return c.bearer(rest)
+	}
+	return Principal{}, fail.New(fail.Unauthenticated, "the Authorization header has scheme %.20q; use Basic or Bearer", scheme)
+}
+
+// basic takes base64 with and without padding, and passwords with any character.
+func (c *Checker) basic(encoded string) (Principal, error) {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "="))
+	if err != nil || !utf8.Valid(raw) {
+		return Principal{}, fail.New(fail.Unauthenticated, "the Basic credentials are not base64 of user:password")
+	}
+	name, password, ok := strings.Cut(string(raw), ":")
+	if !ok {
+		return Principal{}, fail.New(fail.Unauthenticated, "the Basic credentials have no ':' between user and password")
+	}
+	p := principalOf(name)
+	if c.config.Open() {
+		return p, nil
+	}
+	if want, known := c.config.Users[name]; same(want, password) && known {
+		return p, nil
+	}
+	if want, known := c.config.Users[p.User]; same(want, password) && known {
+		return p, nil
+	}
+	// Tools without a box for a token send it as the password of any user.
+	if user, ok := c.token(password); ok {
+		p.User = principalOf(user).User
+		return p, nil
+	}
+	return Principal{}, fail.New(fail.Unauthenticated, "wrong user or password")
+}
+
+func (c *Checker) bearer(token string) (Principal, error) {
+	if user, ok := c.token(token); ok {
+		return principalOf(user), nil
+	}
+	if sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(token, "=")); err == nil {
+		content, err := c.sealer.Open(sealed, ticket.Bearer)
+		if err == nil {
+			return Principal{User: content.User, Namespace: content.Namespace, Session: content.Session}, nil
+		}
+		if fail.Is(err, fail.TicketExpired) && !c.config.Open() {
+			return Principal{}, fail.New(fail.Unauthenticated, "the token has expired; log in again")
+		}
+	}
+	if c.config.Open() {
+		return Principal{User: Anonymous}, nil
+	}
+	return Principal{}, fail.New(fail.Unauthenticated, "unknown token")
+}
+
+// token looks a static token up without telling by its timing how much matched.
+func (c *Checker) token(given string) (string, bool) {
+	user, found := "", false
+	for t, u := range c.config.Tokens {
+		if same(t, given) {
+			user, found = u, true
+		}
+	}
+	return user, found
+}
+
+func same(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// principalOf splits "<namespace>/<principal>".
+func principalOf(name string) Principal {
+	if ns, user, ok := strings.Cut(name, "/"); ok {
+		return Principal{User: user, Namespace: ns}
+	}
+	if name == "" {
+		name = Anonymous
+	}
+	return Principal{User: name}
+}

@@ -1,0 +1,211 @@
+package rows
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// Chunks is a running result: Next gives nil at the end, Close ends it early.
+type Chunks interface {
+	Next(ctx context.Context) (*vec.Chunk, error)
+	Close() error
+}
+
+// Open starts the i-th of several executions whose rows follow each other; it
+// returns nil when there is none.
+type Open func(ctx context.Context, i int) (Chunks, error)
+
+// TargetBytes is the size that a batch does not exceed, unless one row does.
+const TargetBytes = 2 << 20
+
+// Batches are gathered up to gatherBytes; the first ones stay small, so that the
+// first rows arrive soon.
+const (
+	gatherBytes = 1 << 20
+	gatherRows  = 32 << 10
+)
+
+// Schema is the Arrow schema of a result. Every field is nullable and carries
+// no metadata: some clients show metadata as labels.
+func Schema(columns []plan.Column) *arrow.Schema {
+	names, ts := make([]string, len(columns)), Types(columns)
+	for i, c := range columns {
+		names[i] = c.Name
+	}
+	return vec.Schema(names, ts)
+}
+
+// Types are the columns' types.
+func Types(columns []plan.Column) []types.Type {
+	ts := make([]types.Type, len(columns))
+	for i, c := range columns {
+		ts[i] = c.Type
+	}
+	return ts
+}
+
+// Reader reads results as record batches. Not safe for concurrent use. The
+// caller calls Close.
+type Reader struct {
+	schema *arrow.Schema
+	types  []types.Type
+	mem    memory.Allocator
+	open   Open
+
+	current Chunks
+	opened  int
+	held    *vec.Chunk // read ahead of the batch it goes into
+	limit   int        // rows of the next batch
+	queue   []arrow.RecordBatch
+	ended   bool
+}
+
+// NewReader reads the executions that open starts; their columns have the types.
+func NewReader(schema *arrow.Schema, ts []types.Type, mem memory.Allocator, open Open) *Reader {
+	return &Reader{schema: schema, types: ts, mem: mem, open: open, limit: vec.ChunkRows}
+}
+
+// One is an Open for a single execution.
+func One(start func(context.Context) (Chunks, error)) Open {
+	return func(ctx context.Context, i int) (Chunks, error) {
+		if i > 0 {
+			return nil, nil
+		}
+		return start(ctx)
+	}
+}
+
+// Schema is the schema of every batch.
+func (r *Reader) Schema() *arrow.Schema { return r.schema }
+
+// Next is the next batch, which has rows, or nil at the end. The caller releases
+// it. An error ends the reader.
+func (r *Reader) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if len(r.queue) == 0 && !r.ended {
+		if err := r.fill(ctx); err != nil {
+			r.ended = true
+			return nil, err
+		}
+	}
+	if len(r.queue) == 0 {
+		r.ended = true
+		return nil, nil
+	}
+	rec := r.queue[0]
+	r.queue = r.queue[1:]
+	return rec, nil
+}
+
+// Empty is a batch without rows.
+func (r *Reader) Empty() arrow.RecordBatch {
+	rec, err := vec.ChunkToRecord(vec.NewChunk(r.types, 0), r.schema, r.mem)
+	if err != nil {
+		return array.NewRecordBatch(r.schema, nil, 0)
+	}
+	return rec
+}
+
+// Close ends the running execution and releases batches that were not taken.
+func (r *Reader) Close() error {
+	r.ended = true
+	for _, rec := range r.queue {
+		rec.Release()
+	}
+	r.queue, r.held = nil, nil
+	if r.current == nil {
+		return nil
+	}
+	err := r.current.Close()
+	r.current = nil
+	return err
+}
+
+// fill gathers chunks into one batch and cuts it to messages.
+func (r *Reader) fill(ctx context.Context) error {
+	chunk, err := r.gather(ctx)
+	if err != nil || chunk == nil {
+		return err
+	}
+	r.limit = min(2*r.limit, gatherRows)
+	rec, err := vec.ChunkToRecord(chunk, r.schema, r.mem)
+	if err != nil {
+		return err
+	}
+	defer rec.Release()
+	r.queue = split(rec, TargetBytes)
+	return nil
+}
+
+// gather returns the next chunk as it is when it is large enough, else several
+// appended to each other.
+func (r *Reader) gather(ctx context.Context) (*vec.Chunk, error) {
+	first, err := r.take(ctx)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	count, size := first.Rows(), chunkBytes(first)
+	if 2*count > r.limit || 2*size > gatherBytes {
+		return first, nil
+	}
+	all := vec.NewChunk(r.types, min(r.limit, 2*count))
+	all.AppendRows(first)
+	for {
+		next, err := r.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return all, nil
+		}
+		count += next.Rows()
+		size += chunkBytes(next)
+		if count > r.limit || size > gatherBytes {
+			r.held = next
+			return all, nil
+		}
+		all.AppendRows(next)
+	}
+}
+
+// take is the next chunk with rows over all executions.
+func (r *Reader) take(ctx context.Context) (*vec.Chunk, error) {
+	if c := r.held; c != nil {
+		r.held = nil
+		return c, nil
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if r.current == nil {
+			next, err := r.open(ctx, r.opened)
+			if err != nil || next == nil {
+				return nil, err
+			}
+			r.opened++
+			r.current = next
+		}
+		chunk, err := r.current.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if chunk == nil {
+			err := r.current.Close()
+			r.current = nil
+			if err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if chunk.Rows() > 0 {
+			return chunk, nil
+		}
+	}
+}

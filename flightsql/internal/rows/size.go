@@ -1,0 +1,111 @@
+package rows
+
+import (
+	"sort"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// split cuts a batch into slices of at most limit bytes each; a row that is
+// larger stands alone. The caller releases each slice, and the batch.
+func split(rec arrow.RecordBatch, limit int64) []arrow.RecordBatch {
+	n := int(rec.NumRows())
+	if n > 0 && size(rec, 0, n) <= limit {
+		rec.Retain()
+		return []arrow.RecordBatch{rec}
+	}
+	var parts []arrow.RecordBatch
+	for from := 0; from < n; {
+		rest := n - from
+		count := sort.Search(rest, func(i int) bool { return size(rec, from, from+i+1) > limit })
+		count = max(1, count)
+		parts = append(parts, rec.NewSlice(int64(from), int64(from+count)))
+		from += count
+	}
+	return parts
+}
+
+// size is the number of body bytes of rows [from, to), without padding.
+func size(rec arrow.RecordBatch, from, to int) int64 {
+	total := int64(0)
+	for _, col := range rec.Columns() {
+		total += arrayBytes(col, from, to)
+	}
+	return total
+}
+
+func arrayBytes(arr arrow.Array, from, to int) int64 {
+	n := int64(to - from)
+	bits := (n + 7) / 8
+	if n <= 0 {
+		return 0
+	}
+	switch a := arr.(type) {
+	case *array.String:
+		return bits + 4*n + int64(a.ValueOffset(to)-a.ValueOffset(from))
+	case *array.Binary:
+		return bits + 4*n + int64(a.ValueOffset(to-1)-a.ValueOffset(from)) + int64(a.ValueLen(to-1))
+	case *array.List:
+		start, _ := a.ValueOffsets(from)
+		_, end := a.ValueOffsets(to - 1)
+		return bits + 4*n + arrayBytes(a.ListValues(), int(start), int(end))
+	case *array.FixedSizeList:
+		start, _ := a.ValueOffsets(from)
+		_, end := a.ValueOffsets(to - 1)
+		return bits + arrayBytes(a.ListValues(), int(start), int(end))
+	case *array.Struct:
+		total := bits
+		for i := range a.NumField() {
+			total += arrayBytes(a.Field(i), from, to)
+		}
+		return total
+	case *array.Boolean:
+		return 2 * bits
+	}
+	if fixed, ok := arr.DataType().(arrow.FixedWidthDataType); ok {
+		return bits + n*int64(fixed.Bytes())
+	}
+	return bits + 16*n
+}
+
+// chunkBytes estimates the Arrow size of a chunk's selected rows.
+func chunkBytes(c *vec.Chunk) int {
+	n, total := c.Rows(), 0
+	for _, col := range c.Cols {
+		switch col.Type.Kind {
+		case types.Boolean:
+			total += n / 8
+		case types.Int32, types.Date:
+			total += 4 * n
+		case types.Decimal, types.Interval:
+			total += 16 * n
+		case types.Vector:
+			total += 4 * n * int(col.Type.Dim)
+		case types.Text, types.Binary, types.JSON, types.Unknown:
+			total += 4*n + textBytes(c, col)
+		case types.Sparse, types.List:
+			total += 64 * n
+		default:
+			total += 8 * n
+		}
+	}
+	return total
+}
+
+func textBytes(c *vec.Chunk, col *vec.Vector) int {
+	values := &col.Strings
+	if col.Encoding == vec.Dictionary {
+		values = &col.Dict.Strings
+	}
+	total := 0
+	for i := range c.Rows() {
+		if row := col.Row(c.RowAt(i)); row < values.Len() {
+			total += int(values.Views[row].Len)
+		}
+	}
+	return total
+}
