@@ -1,10 +1,12 @@
 """Writes Lance files with the real client, for Loam to read back.
 
-Usage: write_lance.py directory
+Usage: write_lance.py directory [fixture]
 
 For each column type, row count, null ratio and file version it writes
 NAME.lance and the same rows as NAME.arrow (Arrow IPC file). Needs pylance 12 and
-pyarrow. TestForeignFiles in storage/lance runs it.
+pyarrow. TestForeignFiles in storage/lance runs it. With "fixture" it writes the
+two files of storage/lance/internal/file/testdata instead: many columns in one
+file, small enough to be kept.
 """
 
 from __future__ import annotations
@@ -89,6 +91,20 @@ class Source:
         }
 
 
+def fixture(directory: str) -> int:
+    columns = Source(7, 330, 0.1).columns()
+    for name in ("huge", "v96", "source", "f64", "random64", "uuid", "date", "body"):
+        del columns[name]
+    batch = pa.record_batch(columns)
+    for version in ("2.1", "2.2"):
+        with LanceFileWriter(f"{directory}/client-{version}.lance", batch.schema, version=version) as writer:
+            writer.write_batch(batch)
+    with pa.OSFile(f"{directory}/client.arrow", "wb") as f:
+        with pa.ipc.new_file(f, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as ipc:
+            ipc.write_batch(batch)
+    return 0
+
+
 def main(directory: str) -> int:
     written = 0
     for rows in (1, 50, 700, 5000):
@@ -107,4 +123,4 @@ def main(directory: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(fixture(sys.argv[1]) if sys.argv[2:] == ["fixture"] else main(sys.argv[1]))

@@ -30,29 +30,76 @@ func NewDeletionFile(deleted *roaring.Bitmap, physicalRows, readVersion uint64, 
 	if _, err := io.ReadFull(random, b[:]); err != nil {
 		return DeletionFile{}, nil, fail.Wrap(fail.Internal, err, "lance: no randomness for a deletion file")
 	}
-	plain := withoutRuns(deleted)
-	body, err := plain.ToBytes()
-	if err != nil {
-		return DeletionFile{}, nil, fail.Wrap(fail.Internal, err, "lance: encoding a deletion bitmap")
-	}
 	d := DeletionFile{Type: DeletionBitmap, ReadVersion: readVersion, ID: binary.LittleEndian.Uint64(b[:]), DeletedRows: n}
-	return d, body, nil
+	return d, encodeBitmap(deleted), nil
 }
 
-// withoutRuns is the bitmap without run containers: the same one if it has none.
-func withoutRuns(b *roaring.Bitmap) *roaring.Bitmap {
-	if !b.HasRunCompression() {
-		return b
-	}
-	out := roaring.New()
-	buf := make([]uint32, 1024)
-	for it := b.ManyIterator(); ; {
-		n := it.NextMany(buf)
-		if n == 0 {
-			return out
+// Numbers of the portable Roaring format without run containers.
+const (
+	bitmapCookie = 12346
+	maxArray     = 4096 // values of an array container; more are a bitmap
+	bitmapBytes  = 8192
+)
+
+// container is the low halves of the values with one high half, ascending.
+type container struct {
+	key  uint16
+	lows []uint16
+}
+
+// encodeBitmap is the bitmap in the portable format, written here because the
+// library turns full containers into runs whatever one asks for: cookie, count,
+// (key, cardinality-1) pairs, offsets, containers.
+func encodeBitmap(b *roaring.Bitmap) []byte {
+	var all []container
+	buf := make([]uint32, 4096)
+	it := b.ManyIterator()
+	for n := it.NextMany(buf); n > 0; n = it.NextMany(buf) {
+		for _, v := range buf[:n] {
+			if len(all) == 0 || all[len(all)-1].key != uint16(v>>16) {
+				all = append(all, container{key: uint16(v >> 16)})
+			}
+			last := &all[len(all)-1]
+			last.lows = append(last.lows, uint16(v))
 		}
-		out.AddMany(buf[:n])
 	}
+	le := binary.LittleEndian
+	out := le.AppendUint32(nil, bitmapCookie)
+	out = le.AppendUint32(out, uint32(len(all)))
+	for _, c := range all {
+		out = le.AppendUint16(out, c.key)
+		out = le.AppendUint16(out, uint16(len(c.lows)-1))
+	}
+	at := len(out) + 4*len(all)
+	for _, c := range all {
+		out = le.AppendUint32(out, uint32(at))
+		at += c.size()
+	}
+	for _, c := range all {
+		out = c.append(out)
+	}
+	return out
+}
+
+func (c *container) size() int {
+	if len(c.lows) <= maxArray {
+		return 2 * len(c.lows)
+	}
+	return bitmapBytes
+}
+
+func (c *container) append(out []byte) []byte {
+	if len(c.lows) <= maxArray {
+		for _, v := range c.lows {
+			out = binary.LittleEndian.AppendUint16(out, v)
+		}
+		return out
+	}
+	bits := make([]byte, bitmapBytes)
+	for _, v := range c.lows {
+		bits[v/8] |= 1 << (v % 8)
+	}
+	return append(out, bits...)
 }
 
 // DecodeDeletions reads a deletion bitmap and checks it against its description:

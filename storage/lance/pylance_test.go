@@ -239,7 +239,7 @@ func buildCases(t *testing.T, dir string) []checkCase {
 		}),
 		at("long").dataset("long", "", []part{{rec: longBatch(8, 30)}, {rec: longBatch(9, 3), deleted: []uint32{1}}}),
 		at("runs").dataset("runs", "", []part{{rec: sparseRuns()}, {rec: sparseRuns(), deleted: every(14_000, 5), opts: lance.WriterOptions{PageRows: 5000}}}),
-		at("large").dataset("large", "emb", []part{{rec: loamBatch(10, 100_000, 4, 0.02, 12), deleted: every(100_000, 1000)}}),
+		at("large").dataset("large", "emb", []part{{rec: loamBatch(10, 100_000, 4, 0.02, 12), deleted: append(upTo(65_536), 99_999)}, {rec: loamBatch(13, 5000, 4, 0, 12), deleted: upTo(4500)}}),
 		patched(t, at("patched")),
 		at("mixed").dataset("mixed", "", []part{
 			{rec: mixedBatch(11), opts: lance.WriterOptions{PageRows: 500}},
@@ -265,6 +265,9 @@ func every(n, step int) []uint32 {
 	}
 	return out
 }
+
+// upTo is the first n rows.
+func upTo(n int) []uint32 { return every(n, 1) }
 
 // patched is a table in which one fragment got a new file for its vector column
 // (the old field is tombstoned) and another lacks a column that came later.

@@ -1,0 +1,198 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/loamdb/loam/storage/lance/internal/pb"
+)
+
+// fixtures are files that the real client wrote (write_lance.py, "fixture").
+func fixtures(t testing.TB) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	for _, v := range []string{"2.1", "2.2"} {
+		b, err := os.ReadFile(filepath.Join("testdata", "client-"+v+".lance"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[v] = b
+	}
+	return out
+}
+
+func TestFixtures(t *testing.T) {
+	ctx := context.Background()
+	b, err := os.ReadFile(filepath.Join("testdata", "client.arrow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ipc.NewFileReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := r.RecordBatch(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, b := range fixtures(t) {
+		f := openBytes(t, b)
+		if _, minor := f.Version(); "2."+string(rune('0'+minor)) != version {
+			t.Errorf("file of %s opens as 2.%d", version, minor)
+		}
+		for _, r := range []rowRange{{0, 330}, {0, 0}, {100, 101}, {17, 300}, {329, 330}} {
+			got, err := f.Read(ctx, nil, r.from, r.to-r.from)
+			if err != nil {
+				t.Fatal(version, err)
+			}
+			for i, field := range f.Schema().Fields() {
+				if w, g := asJSON(t, array.NewSlice(want.Column(i), r.from, r.to)), asJSON(t, got.Column(i)); w != g {
+					t.Errorf("%s, %s, rows %v\nwant %.1000s\ngot  %.1000s", version, field.Name, r, w, g)
+				}
+			}
+		}
+	}
+}
+
+// TestFixtureEncodings pins which encodings the fixtures exercise, so that a new
+// fixture cannot silently lose one.
+func TestFixtureEncodings(t *testing.T) {
+	seen := map[pb.EncodingKind]bool{}
+	constants := 0
+	for _, b := range fixtures(t) {
+		for _, c := range openBytes(t, b).cols {
+			for _, p := range c.pages {
+				if l := p.layout.MiniBlock; l != nil {
+					for _, e := range []*pb.Encoding{l.Rep, l.Def, l.Value, l.Dictionary} {
+						if e != nil {
+							seen[e.Kind] = true
+						}
+					}
+				}
+				if p.layout.Constant != nil {
+					constants++
+				}
+			}
+		}
+	}
+	for _, k := range []pb.EncodingKind{pb.Flat, pb.Variable, pb.OutOfLinePacking, pb.InlinePacking, pb.FixedSizeList, pb.General} {
+		if !seen[k] {
+			t.Errorf("no page is encoded as %s", k)
+		}
+	}
+	if constants < 2 {
+		t.Errorf("%d constant pages", constants)
+	}
+}
+
+func asJSON(t testing.TB, a arrow.Array) string {
+	t.Helper()
+	b, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestFixtureDamage scrambles the client's files: errors, never panics.
+func TestFixtureDamage(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	for _, good := range fixtures(t) {
+		for range 300 {
+			bad := append([]byte(nil), good...)
+			for at, n := r.IntN(len(bad)), 1+r.IntN(6); n > 0 && at < len(bad); at, n = at+1, n-1 {
+				bad[at] = byte(r.Uint32())
+			}
+			checkError(t, readAll(bad), "scramble")
+		}
+	}
+}
+
+// TestUnpackBlock packs values in the FastLanes order with a second, plain
+// implementation of it and unpacks them.
+func TestUnpackBlock(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, width := range []int{1, 2, 4, 8} {
+		for bits := 0; bits <= width*8; bits++ {
+			want := make([]uint64, packBlock)
+			for i := range want {
+				if bits > 0 {
+					want[i] = r.Uint64() >> (64 - bits)
+				}
+			}
+			packed := make([]byte, 128*bits+8)
+			pack(want, width, bits, packed)
+			out := make([]byte, packBlock*width)
+			unpackBlock(packed, width, bits, out)
+			for i, w := range want {
+				if got := readWord(out[i*width:], width); got != w {
+					t.Fatalf("width %d, %d bits: value %d is %d, want %d", width, bits, i, got, w)
+				}
+			}
+		}
+	}
+}
+
+// pack sets the bits one at a time.
+func pack(vals []uint64, width, bits int, out []byte) {
+	wordBits := width * 8
+	lanes := packBlock / wordBits
+	for lane := range lanes {
+		for row := range wordBits {
+			v := vals[laneOrder[row/8]*16+row%8*128+lane]
+			for k := range bits {
+				at := row*bits + k
+				if v>>k&1 == 1 {
+					bit := ((at/wordBits)*lanes+lane)*wordBits + at%wordBits
+					out[bit/8] |= 1 << (bit % 8)
+				}
+			}
+		}
+	}
+}
+
+func TestDecodeRuns(t *testing.T) {
+	got, err := decodeRuns([]byte{1, 0, 2, 0, 3, 0}, []byte{2, 0, 1}, 3, 2, 1)
+	if err != nil || !bytes.Equal(got, []byte{1, 0, 1, 0, 3, 0}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for _, lengths := range [][]byte{{2}, {4}, {1, 1, 1, 0}} {
+		if _, err := decodeRuns([]byte{1, 0, 2, 0, 3, 0}, lengths, 3, 2, 1); (err == nil) != (len(lengths) == 3) {
+			t.Errorf("lengths %v: error %v", lengths, err)
+		}
+	}
+}
+
+func TestFsst(t *testing.T) {
+	table := make([]byte, fsstTableSize)
+	table[0], table[3] = 2, 1 // two symbols, compression on
+	copy(table[8:], "ab")
+	copy(table[16:], "retrieva")
+	table[24], table[25] = 2, 8
+	f, err := parseFsst(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.decode([]byte{1, fsstEscape, 'l', 0}, nil)
+	if err != nil || string(got) != "retrievalab" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	for _, v := range [][]byte{{2}, {fsstEscape}} {
+		if _, err := f.decode(v, nil); err == nil {
+			t.Errorf("%v decodes", v)
+		}
+	}
+	table[24] = 9
+	if _, err := parseFsst(table); err == nil {
+		t.Error("a symbol of nine bytes is accepted")
+	}
+}
