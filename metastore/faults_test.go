@@ -52,14 +52,20 @@ func steps() []step {
 		{"acquire_lease", func(r *rig, _ *Object) (err error) {
 			lease, err = r.AcquireLease(ctx, "k", "me", time.Minute)
 			return err
-		}, func(r *rig, _ Object) bool { _, err := r.AcquireLease(ctx, "k", "you", 1); return fail.Is(err, fail.Locked) }},
+		}, func(r *rig, _ Object) bool {
+			_, err := r.AcquireLease(ctx, "k", "you", 1)
+			return fail.Is(err, fail.Locked)
+		}},
 		{"renew_lease", func(r *rig, _ *Object) error { _, err := r.RenewLease(ctx, lease, 2*time.Minute); return err },
 			func(*rig, Object) bool { return true }},
 		{"move_refs", func(r *rig, o *Object) error {
 			return r.MoveRefs(ctx, o.ID, 0, 3, "walx/20260102/"+r.ids.ULID()+".lwix", "")
 		}, func(r *rig, o Object) bool { return r.part(o, 0).Overflow.Upto == 3 }},
 		{"commit", func(r *rig, o *Object) error { _, err := r.commit(*o, 1, 3, 0); return err },
-			func(r *rig, o Object) bool { h, _, _, _ := r.Heads(ctx, o.ID); return h.Version == 1 && r.part(o, 0).Applied == 3 }},
+			func(r *rig, o Object) bool {
+				h, _, _, _ := r.Heads(ctx, o.ID)
+				return h.Version == 1 && r.part(o, 0).Applied == 3
+			}},
 		{"trim_refs", func(r *rig, o *Object) error { return r.TrimRefs(ctx, o.ID, 1, 2) },
 			func(r *rig, o Object) bool { return r.part(o, 1).Applied == 2 }},
 		{"condemn_wal", func(r *rig, _ *Object) error { return r.CondemnWAL(ctx, r.ids.ULID()) },

@@ -124,6 +124,16 @@ func (r *rig) commit(o Object, version uint64, applied ...uint64) (Head, error) 
 			LanceVersion: 3, CommitID: r.ids.ULID(), Applied: applied}})
 }
 
+// caught turns the panic of a bug under the invariants tag into its error.
+func caught(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fail.FromPanic(p)
+		}
+	}()
+	return f()
+}
+
 func wantCode(t *testing.T, err error, code fail.Code) {
 	t.Helper()
 	if !fail.Is(err, code) {
