@@ -1,7 +1,9 @@
 package text
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sort"
 	"unicode/utf8"
@@ -14,7 +16,7 @@ const fuzzyUnit = 6
 // expand gathers the postings of all terms that a prefix or a fuzzy pattern
 // stands for into one source; nil when there are none.
 func expand(ctx context.Context, s store, t queryTerm) (source, error) {
-	g := &gather{}
+	g := &gather{n: s.NumDocs()}
 	prefix := ""
 	match := func([]byte) (uint32, bool) { return 1, true }
 	if t.kind == termPrefix {
@@ -43,7 +45,7 @@ func expand(ctx context.Context, s store, t queryTerm) (source, error) {
 		}
 		return g.add(src, unit)
 	})
-	if err != nil || len(g.list) == 0 {
+	if err != nil {
 		return nil, err
 	}
 	return g.source(), nil
@@ -51,31 +53,60 @@ func expand(ctx context.Context, s store, t queryTerm) (source, error) {
 
 type unitPosting struct{ doc, units uint32 }
 
-// gather adds up occurrences by document.
-type gather struct{ list []unitPosting }
+// gather adds up occurrences by document: in a list while they are few, in an
+// array over all documents once they are many.
+type gather struct {
+	n     uint32 // documents of the part
+	list  []unitPosting
+	dense []uint32 // units by document; nil while the list is in use
+}
+
+// denseShare: past n/denseShare postings the array is smaller than the list.
+const denseShare = 4
 
 func (g *gather) add(src source, unit uint32) error {
 	c := newCursor(src)
 	for d := c.advance(0); d != noDoc; d = c.advance(d + 1) {
+		if g.dense != nil {
+			g.dense[d] += c.freq() * unit
+			continue
+		}
 		g.list = append(g.list, unitPosting{d, c.freq() * unit})
+		if len(g.list) > int(g.n/denseShare) {
+			g.spread()
+		}
 	}
 	return c.err
 }
 
+func (g *gather) spread() {
+	g.dense = make([]uint32, g.n)
+	for _, p := range g.list {
+		g.dense[p.doc] += p.units
+	}
+	g.list = nil
+}
+
+// source is nil when nothing was added.
 func (g *gather) source() source {
-	slices.SortFunc(g.list, func(a, b unitPosting) int { return int(a.doc) - int(b.doc) })
 	out := &gathered{}
+	for d, u := range g.dense {
+		if u > 0 {
+			out.docs, out.units = append(out.docs, uint32(d)), append(out.units, u)
+		}
+	}
+	slices.SortFunc(g.list, func(a, b unitPosting) int { return cmp.Compare(a.doc, b.doc) })
 	for _, p := range g.list {
 		if n := len(out.docs); n > 0 && out.docs[n-1] == p.doc {
 			out.units[n-1] += p.units
 			continue
 		}
-		out.docs = append(out.docs, p.doc)
-		out.units = append(out.units, p.units)
+		out.docs, out.units = append(out.docs, p.doc), append(out.units, p.units)
 	}
-	for _, u := range out.units {
-		out.most = max(out.most, u)
+	if len(out.docs) == 0 {
+		return nil
 	}
+	out.most = slices.Max(out.units)
 	return out
 }
 
@@ -112,16 +143,18 @@ func (g *gathered) positions(_, _ int, _ *blockBuf, dst []uint32) ([]uint32, err
 // deletions, substitutions and swaps of neighbours, in characters. It keeps
 // the rows of the previous term's common prefix, so that sorted terms are cheap.
 type fuzzy struct {
-	pattern []rune
-	max     int
-	prev    []byte
-	runes   []rune  // of prev, as far as rows go
-	ends    []int   // byte offset behind each rune of runes
-	rows    [][]int // rows[i]: distances of the first i runes to each prefix of the pattern
+	pattern  []rune
+	max      int
+	prev     []byte
+	hopeless int     // terms that share this many bytes with prev are too far as well
+	runes    []rune  // of prev, as far as rows go
+	ends     []int   // byte offset behind each rune of runes
+	rows     [][]int // rows[i]: distances of the first i runes to each prefix of the pattern
+	least    []int   // smallest of each row
 }
 
 func newFuzzy(pattern string, edits int) *fuzzy {
-	f := &fuzzy{pattern: []rune(pattern), max: edits}
+	f := &fuzzy{pattern: []rune(pattern), max: edits, hopeless: math.MaxInt, least: []int{0}}
 	first := make([]int, len(f.pattern)+1)
 	for j := range first {
 		first[j] = j
@@ -136,32 +169,29 @@ func (f *fuzzy) distance(term []byte) (int, bool) {
 	for common < len(term) && common < len(f.prev) && term[common] == f.prev[common] {
 		common++
 	}
-	keep := sort.Search(len(f.ends), func(i int) bool { return f.ends[i] > common })
-	f.runes, f.ends, f.rows = f.runes[:keep], f.ends[:keep], f.rows[:keep+1]
-	f.prev = append(f.prev[:0], term...)
+	if common >= f.hopeless {
+		return 0, false
+	}
+	f.prev = append(f.prev[:common], term[common:]...)
+	f.hopeless = math.MaxInt
+	keep := sort.SearchInts(f.ends, common+1)
+	f.runes, f.ends, f.rows, f.least = f.runes[:keep], f.ends[:keep], f.rows[:keep+1], f.least[:keep+1]
 	at := 0
 	if keep > 0 {
 		at = f.ends[keep-1]
 	}
-	for {
-		if slices.Min(f.rows[len(f.rows)-1]) > f.max && f.dead() {
-			return 0, false
-		}
-		if at >= len(term) {
-			break
-		}
+	for at < len(term) {
 		r, size := utf8.DecodeRune(term[at:])
 		at += size
 		f.push(r, at)
+		// A swap reaches back two rows: both must be past the limit.
+		if i := len(f.least) - 1; f.least[i] > f.max && f.least[i-1] > f.max {
+			f.hopeless = at
+			return 0, false
+		}
 	}
 	d := f.rows[len(f.rows)-1][len(f.pattern)]
 	return d, d <= f.max
-}
-
-// dead reports that the row before the last is past the limit as well: a swap
-// reaches back two rows.
-func (f *fuzzy) dead() bool {
-	return len(f.rows) < 2 || slices.Min(f.rows[len(f.rows)-2]) > f.max
 }
 
 func (f *fuzzy) push(r rune, end int) {
@@ -177,14 +207,18 @@ func (f *fuzzy) push(r rune, end int) {
 	f.runes, f.ends = append(f.runes, r), append(f.ends, end)
 	row, above := f.rows[i], f.rows[i-1]
 	row[0] = i
+	least := i
 	for j, p := range f.pattern {
 		cost := 1
 		if p == r {
 			cost = 0
 		}
-		row[j+1] = min(above[j+1]+1, row[j]+1, above[j]+cost)
+		d := min(above[j+1]+1, row[j]+1, above[j]+cost)
 		if i > 1 && j > 0 && p == f.runes[i-2] && f.pattern[j-1] == r {
-			row[j+1] = min(row[j+1], f.rows[i-2][j-1]+1)
+			d = min(d, f.rows[i-2][j-1]+1)
 		}
+		row[j+1] = d
+		least = min(least, d)
 	}
+	f.least = append(f.least, least)
 }

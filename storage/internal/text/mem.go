@@ -262,7 +262,7 @@ func (v MemView) walk(field int, prefix string, visit func([]byte, func() (sourc
 	return nil
 }
 
-func (v MemView) countTerms([]uint32, func(int, uint32)) (bool, error) { return false, nil }
+func (v MemView) countTerms([]uint32) ([][]uint32, error) { return nil, nil }
 
 // memSource is a term's postings cut to a view.
 type memSource struct {

@@ -28,9 +28,9 @@ type store interface {
 	// walk visits the terms of the field that start with the prefix, in any
 	// order; open gives a visited term's postings.
 	walk(field int, prefix string, visit func(term []byte, open func() (source, error)) error) error
-	// countTerms adds, for every term of the documents, its number of documents
-	// among them; false when the part has no forward lists.
-	countTerms(docs []uint32, add func(field int, ordinal uint32)) (bool, error)
+	// countTerms returns, by field and ordinal, how many of the documents hold
+	// the term; nil when the part has no forward lists.
+	countTerms(docs []uint32) ([][]uint32, error)
 }
 
 // source is the postings of one term in one part, in blocks of at most
@@ -87,7 +87,7 @@ type Exclusion struct {
 	mu     sync.Mutex // guards the fields below
 	fields []FieldStats
 	df     map[exclusionKey]uint64
-	table  map[uint64]uint32 // field<<32 | ordinal → documents; nil until worth it
+	table  [][]uint32 // documents by field and ordinal; nil until worth it
 }
 
 type exclusionKey struct {
@@ -159,9 +159,13 @@ func (e *Exclusion) sumLengths(s store, field int) FieldStats {
 	return sum
 }
 
-// tableWorth is the number of distinct terms after which the exclusion counts
-// the terms of all its documents at once, through the forward lists.
-const tableWorth = 64
+// An exclusion of at most tableDocs documents counts the terms of all of them
+// at once, through the forward lists, when it is asked for its tableTerms-th
+// term. A larger one intersects term by term: a query must not wait for its table.
+const (
+	tableDocs  = 1 << 14
+	tableTerms = 16
+)
 
 // liveDF is the number of the term's documents that are not excluded.
 func (e *Exclusion) liveDF(s store, field int, term string, src source) (uint64, error) {
@@ -172,7 +176,7 @@ func (e *Exclusion) liveDF(s store, field int, term string, src source) (uint64,
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.table != nil {
-		return all - uint64(e.table[uint64(field)<<32|uint64(src.ordinal())]), nil
+		return all - uint64(e.table[field][src.ordinal()]), nil
 	}
 	key := exclusionKey{field, term}
 	if gone, ok := e.df[key]; ok {
@@ -183,7 +187,7 @@ func (e *Exclusion) liveDF(s store, field int, term string, src source) (uint64,
 		return 0, err
 	}
 	e.df[key] = gone
-	if len(e.df) == tableWorth {
+	if len(e.df) == tableTerms && len(e.docs) <= tableDocs {
 		return all - gone, e.fillTable(s)
 	}
 	return all - gone, nil
@@ -214,11 +218,8 @@ func (e *Exclusion) countExcluded(src source) (uint64, error) {
 }
 
 func (e *Exclusion) fillTable(s store) error {
-	table := map[uint64]uint32{}
-	ok, err := s.countTerms(e.docs, func(field int, ordinal uint32) {
-		table[uint64(field)<<32|uint64(ordinal)]++
-	})
-	if ok && err == nil {
+	table, err := s.countTerms(e.docs)
+	if table != nil && err == nil {
 		e.table, e.df = table, nil
 	}
 	return err

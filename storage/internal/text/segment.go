@@ -220,36 +220,38 @@ func (s *Segment) walk(field int, prefix string, visit func([]byte, func() (sour
 	return err
 }
 
-func (s *Segment) countTerms(docs []uint32, add func(field int, ordinal uint32)) (bool, error) {
+func (s *Segment) countTerms(docs []uint32) ([][]uint32, error) {
+	table := make([][]uint32, len(s.fields))
 	for i := range s.fields {
 		f := &s.fields[i]
+		table[i] = make([]uint32, f.terms)
 		for _, doc := range docs {
 			if doc >= s.n {
 				break
 			}
-			if err := f.forward(doc, func(ord uint32) { add(i, ord) }); err != nil {
-				return true, err
+			if err := f.forward(doc, table[i]); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return true, nil
+	return table, nil
 }
 
-// forward visits the ordinals of the document's terms.
-func (f *segField) forward(doc uint32, visit func(ord uint32)) error {
+// forward counts the terms of the document.
+func (f *segField) forward(doc uint32, counts []uint32) error {
 	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*doc:])
 	d := &decoder{b: f.sec[secForward], at: int(at)}
 	n := d.u32()
 	ord := uint64(0)
 	for range n {
 		ord += uint64(d.u32())
-		if d.bad || ord >= uint64(f.terms) {
-			break
+		if d.bad || ord >= uint64(len(counts)) {
+			return f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, len(counts))
 		}
-		visit(uint32(ord))
+		counts[ord]++
 	}
-	if d.bad || ord >= uint64(f.terms) && n > 0 {
-		return f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, f.terms)
+	if d.bad {
+		return f.corrupt(secForward, "the list of document %d", doc)
 	}
 	return nil
 }
