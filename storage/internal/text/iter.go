@@ -161,8 +161,13 @@ func (x *execution) eachSparse(ctx context.Context, it iterator, visit func(doc 
 // run fills top with the best hits.
 func (x *execution) run(ctx context.Context, exhaustive bool) error {
 	root := x.b.q.root
-	if leaves, ok := x.flat(root); ok && !exhaustive && x.acc.sparse == nil {
-		return x.maxScore(ctx, leaves)
+	if !exhaustive && x.acc.sparse == nil {
+		if leaves, ok := x.flat(root); ok {
+			return x.maxScore(ctx, leaves)
+		}
+		if leaves, ok := x.allTerms(root); ok {
+			return x.conjunction(ctx, leaves)
+		}
 	}
 	it := x.iterator(root)
 	return x.each(ctx, it, func(doc uint32) {

@@ -24,7 +24,7 @@ func burstyDocs(r *rand.Rand, n int) [][][]string {
 		if r.Intn(3) == 0 {
 			put("beta", 1)
 		}
-		if r.Intn(400) == 0 {
+		if r.Intn(150) == 0 {
 			put("alpha", 5+r.Intn(30))
 		}
 		if r.Intn(900) == 0 {
@@ -33,7 +33,7 @@ func burstyDocs(r *rand.Rand, n int) [][][]string {
 		if i/500%4 == 1 && r.Intn(4) == 0 {
 			put("gamma", 1+r.Intn(3))
 		}
-		if r.Intn(2000) == 0 {
+		if r.Intn(60) == 0 {
 			put("delta", 1)
 		}
 		put("filler", 1+r.Intn(10)*r.Intn(30)*r.Intn(2))
@@ -50,7 +50,8 @@ func TestPruningEqualsExhaustive(t *testing.T) {
 	docs := burstyDocs(r, 30_000)
 	parts := map[string]Part{"segment": segmentOf(t, docs), "mem": memOf(t, docs).At(1 << 30)}
 	queries := []string{"alpha", "beta", "alpha beta", "gamma", "alpha gamma delta", "alpha^0.2 beta gamma^3 filler",
-		"delta alpha", "filler", "alph* beta", "bet~1 filler", "alpha beta gamma delta filler"}
+		"delta alpha", "filler", "alph* beta", "bet~1 filler", "alpha beta gamma delta filler",
+		"title:alpha AND title:beta", "title:filler AND title:gamma^2 AND title:alpha", "title:alpha AND title:delta"}
 	filters := map[string]*roaring.Bitmap{"none": nil, "half": randomSet(r, len(docs), .5), "few": randomSet(r, len(docs), .004)}
 	dead := randomSet(r, len(docs), .1)
 	for name, p := range parts {
