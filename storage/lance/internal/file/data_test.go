@@ -165,8 +165,15 @@ func openBytes(t testing.TB, b []byte) *File {
 	return f
 }
 
+// failer is what the helpers need of a test or a rapid check.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // sameRows fails unless rows [from, from+n) of want equal got, column by column.
-func sameRows(t testing.TB, want arrow.RecordBatch, from, n int64, got arrow.RecordBatch) {
+func sameRows(t failer, want arrow.RecordBatch, from, n int64, got arrow.RecordBatch) {
 	t.Helper()
 	if got.NumRows() != n {
 		t.Fatalf("got %d rows, want %d", got.NumRows(), n)

@@ -84,7 +84,7 @@ func TestPages(t *testing.T) {
 	sameRows(t, all, 0, rows, got)
 }
 
-func concat(t testing.TB, schema *arrow.Schema, recs []arrow.RecordBatch) arrow.RecordBatch {
+func concat(t failer, schema *arrow.Schema, recs []arrow.RecordBatch) arrow.RecordBatch {
 	t.Helper()
 	var cols []arrow.Array
 	rows := int64(0)
