@@ -24,7 +24,7 @@ func burstyDocs(r *rand.Rand, n int) [][][]string {
 		if r.Intn(3) == 0 {
 			put("beta", 1)
 		}
-		if r.Intn(150) == 0 {
+		if r.Intn(60) == 0 {
 			put("alpha", 5+r.Intn(30))
 		}
 		if r.Intn(900) == 0 {
@@ -33,7 +33,7 @@ func burstyDocs(r *rand.Rand, n int) [][][]string {
 		if i/500%4 == 1 && r.Intn(4) == 0 {
 			put("gamma", 1+r.Intn(3))
 		}
-		if r.Intn(60) == 0 {
+		if r.Intn(25) == 0 {
 			put("delta", 1)
 		}
 		put("filler", 1+r.Intn(10)*r.Intn(30)*r.Intn(2))
@@ -165,6 +165,37 @@ func TestPackedRoundTrip(t *testing.T) {
 			if in != out {
 				t.Fatalf("width %d, %d bytes behind: %v, want %v", width, pad, out, in)
 			}
+		}
+	}
+}
+
+// TestRunIsABound: no document of a conjunction's run scores above the run's bound.
+func TestRunIsABound(t *testing.T) {
+	docs := burstyDocs(rand.New(rand.NewSource(23)), 20_000)
+	for name, p := range map[string]Part{"segment": segmentOf(t, docs), "mem": memOf(t, docs).At(1 << 30)} {
+		q := mustParse(t, "title:alpha AND title:delta AND title:filler")
+		b, err := p.Bind(context.Background(), q, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits := mustSearch(t, b, SearchOptions{K: len(docs), exhaustive: true})
+		score := map[uint32]float64{}
+		for _, h := range hits {
+			score[uint32(h.Doc)] = h.Score
+		}
+		x := &execution{b: b, global: b.Stats()}
+		runs := 0
+		for d := uint32(0); d < uint32(len(docs)); runs++ {
+			leaves, _ := x.allTerms(q.root)
+			run := runAt(leaves, d)
+			for ; d < uint32(len(docs)) && run.holds(d); d++ {
+				if score[d] > run.bound*slack {
+					t.Fatalf("%s: document %d scores %v, above %v of its run", name, d, score[d], run.bound)
+				}
+			}
+		}
+		if runs < 50 {
+			t.Errorf("%s: only %d runs", name, runs)
 		}
 	}
 }
