@@ -1,9 +1,6 @@
 package postings
 
-import (
-	"container/heap"
-	"slices"
-)
+import "slices"
 
 // DocID numbers the documents of one part from 0.
 type DocID uint32
@@ -20,7 +17,7 @@ type TopK struct {
 	k     int
 	floor float64
 	less  func(a, b DocID) bool
-	hits  []Hit // heap: the worst on top
+	hits  []Hit // a list until it holds k, then a heap with the worst on top
 }
 
 // NewTopK keeps k hits; k of 0 or less keeps none. Hits below floor are
@@ -56,17 +53,39 @@ func (t *TopK) Offer(h Hit) {
 	switch {
 	case t.k == 0 || h.Score < t.floor:
 	case len(t.hits) < t.k:
-		heap.Push((*hitHeap)(t), h)
+		t.hits = append(t.hits, h)
+		if len(t.hits) == t.k {
+			for i := t.k/2 - 1; i >= 0; i-- {
+				t.sink(i)
+			}
+		}
 	case t.Better(h, t.hits[0]):
 		t.hits[0] = h
-		heap.Fix((*hitHeap)(t), 0)
+		t.sink(0)
+	}
+}
+
+// sink moves the hit at i down until both below it are better.
+func (t *TopK) sink(i int) {
+	for {
+		worst := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(t.hits); c++ {
+			if t.Better(t.hits[worst], t.hits[c]) {
+				worst = c
+			}
+		}
+		if worst == i {
+			return
+		}
+		t.hits[i], t.hits[worst] = t.hits[worst], t.hits[i]
+		i = worst
 	}
 }
 
 // Len is the number of hits kept.
 func (t *TopK) Len() int { return len(t.hits) }
 
-// Sorted returns the hits from the best on and empties the heap; the caller
+// Sorted returns the hits from the best on and leaves none behind; the caller
 // owns the slice.
 func (t *TopK) Sorted() []Hit {
 	out := t.hits
@@ -81,17 +100,4 @@ func (t *TopK) Sorted() []Hit {
 		return 0
 	})
 	return out
-}
-
-// hitHeap gives TopK the methods of container/heap.
-type hitHeap TopK
-
-func (h *hitHeap) Len() int           { return len(h.hits) }
-func (h *hitHeap) Less(i, j int) bool { return (*TopK)(h).Better(h.hits[j], h.hits[i]) }
-func (h *hitHeap) Swap(i, j int)      { h.hits[i], h.hits[j] = h.hits[j], h.hits[i] }
-func (h *hitHeap) Push(x any)         { h.hits = append(h.hits, x.(Hit)) }
-func (h *hitHeap) Pop() any {
-	last := h.hits[len(h.hits)-1]
-	h.hits = h.hits[:len(h.hits)-1]
-	return last
 }

@@ -173,7 +173,7 @@ func TestPackedRoundTrip(t *testing.T) {
 func TestRunIsABound(t *testing.T) {
 	docs := burstyDocs(rand.New(rand.NewSource(23)), 20_000)
 	for name, p := range map[string]Part{"segment": segmentOf(t, docs), "mem": memOf(t, docs).At(1 << 30)} {
-		q := mustParse(t, "title:alpha AND title:delta AND title:filler")
+		q := mustParse(t, "title:filler AND title:alpha AND title:delta")
 		b, err := p.Bind(context.Background(), q, nil)
 		if err != nil {
 			t.Fatal(err)
