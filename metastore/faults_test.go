@@ -195,12 +195,13 @@ func TestLostThenApplied(t *testing.T) {
 	r := newRig(t, "")
 	o := r.create("docs", 1)
 	r.faults.Add(Fault{Op: "append", Kind: LostAfter, N: 1})
+	r.faults.Add(Fault{Kind: Unreadable, Skip: 1, N: 1})
 	done := make(chan error)
 	go func() {
 		_, err := r.Append(ctx, []AppendBlock{r.block(o, 0, 1)})
 		done <- err
 	}()
-	for r.clk.Waiting() == 0 { // it waits before its second try
+	for r.clk.Waiting() == 0 { // it waits before its third try
 		time.Sleep(100 * time.Microsecond)
 	}
 	must(r.commit(o, 1, 1))(t)
@@ -216,6 +217,7 @@ func TestLostThenTaken(t *testing.T) {
 	r := newRig(t, "")
 	o := r.create("docs", 1)
 	r.faults.Add(Fault{Op: "append", Kind: LostBefore, N: 1})
+	r.faults.Add(Fault{Kind: Unreadable, Skip: 1, N: 1})
 	done := make(chan AppendResult)
 	go func() {
 		res, err := r.Append(ctx, []AppendBlock{r.block(o, 0, 1)})

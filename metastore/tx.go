@@ -112,7 +112,8 @@ func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error 
 			if unknowns++; unknowns == maxUnknown {
 				return fail.Wrap(fail.CommitUnknown, err, "metastore transaction %s", name)
 			}
-			_ = s.clk.Sleep(ctx, time.Duration(unknowns)*5*time.Millisecond) // the loop looks at ctx
+			// The first lost reply is looked into at once. The loop looks at ctx.
+			_ = s.clk.Sleep(ctx, time.Duration(unknowns-1)*5*time.Millisecond)
 		}
 	}
 }

@@ -165,15 +165,19 @@ func canceled(err error) error {
 // run is the flusher: it lives from New to Close.
 func (l *Log) run() {
 	for {
-		f, closing := l.next()
+		l.mu.Lock()
+		idle, closing := len(l.queue.waiting) == 0, l.closing
+		l.mu.Unlock()
 		switch {
-		case f != nil:
-			l.fly(f)
+		case !idle:
+			l.linger()
+			if f := l.next(); f != nil { // nil when all have withdrawn meanwhile
+				l.fly(f)
+			}
 		case closing:
 			return
 		default:
 			<-l.wake
-			l.linger()
 		}
 	}
 }
@@ -200,10 +204,10 @@ func (l *Log) linger() {
 	}
 }
 
-func (l *Log) next() (f *flight, closing bool) {
+func (l *Log) next() *flight {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.queue.take(l.opt.FlushBytes), l.closing
+	return l.queue.take(l.opt.FlushBytes)
 }
 
 // fly flushes one segment and always decides every request in it.
