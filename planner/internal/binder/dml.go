@@ -1,26 +1,381 @@
 package binder
 
 import (
+	"strings"
+
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
+// field finds a field that a statement writes.
+func (b *Binder) field(obj *schema.Object, id ast.Ident) (*schema.Field, error) {
+	f, n := obj.FieldByName(id.Text, id.Quoted)
+	switch {
+	case f != nil:
+		return f, nil
+	case n > 1:
+		return nil, b.fail(fail.AmbiguousColumn, id.Pos(), "column %q is ambiguous in %q", id.Text, obj.Name).
+			WithHint("Quote the one that is meant")
+	}
+	for _, s := range schema.SystemColumns(obj.Kind) {
+		if nameIs(id, s.Name) {
+			return nil, b.fail(fail.InvalidParameter, id.Pos(), "column %q is made by the system and cannot be written", s.Name)
+		}
+	}
+	return nil, b.suggest(fail.UndefinedColumn, id, obj.FieldNames(), "column %q does not exist in %q", id.Text, obj.Name)
+}
+
+// insert binds INSERT.
 func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
-	return nil, b.unsupported(s.Pos(), "INSERT")
+	obj, err := b.object(s.Table)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.refuseInsert(s, obj); err != nil {
+		return nil, err
+	}
+	if s.With != nil {
+		saved := b.ctes
+		defer func() { b.ctes = saved }()
+		if err := b.with(s.With, nil); err != nil {
+			return nil, err
+		}
+	}
+	fields, err := b.insertFields(s, obj)
+	if err != nil {
+		return nil, err
+	}
+	if s.Source == nil {
+		return b.insertDefaults(s, obj)
+	}
+	var node plan.Node
+	if v, ok := plainValues(s.Source); ok {
+		node, fields, err = b.insertValues(s, v, fields)
+	} else {
+		node, fields, err = b.insertQuery(s, obj, fields)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &plan.Insert{Object: obj, Input: node}
+	for _, f := range fields {
+		out.Fields = append(out.Fields, f.Name)
+	}
+	return out, b.checkRequired(s, obj, out.Fields)
 }
+
+func (b *Binder) refuseInsert(s *ast.Insert, obj *schema.Object) error {
+	switch {
+	case s.OnConflict != nil && obj.Kind == schema.Collection && len(s.OnConflict.Sets) > 0:
+		return b.fail(fail.Unsupported, s.OnConflict.Pos(), "ON CONFLICT is not supported").
+			WithHint("INSERT into a collection replaces the row with the same key")
+	case s.OnConflict != nil:
+		return b.unsupported(s.OnConflict.Pos(), "ON CONFLICT")
+	case len(s.Returning) > 0:
+		return b.unsupported(s.Returning[0].Pos(), "RETURNING")
+	case s.OrReplace && obj.Kind != schema.Collection:
+		return b.fail(fail.WrongObjectType, s.Pos(), "INSERT OR REPLACE needs a key, and table %q has none", obj.Name)
+	}
+	return nil
+}
+
+// insertFields are the fields that the columns of the source set: the listed
+// ones, or all in order.
+func (b *Binder) insertFields(s *ast.Insert, obj *schema.Object) ([]*schema.Field, error) {
+	var out []*schema.Field
+	if len(s.Columns) == 0 {
+		for i := range obj.Fields {
+			out = append(out, &obj.Fields[i])
+		}
+		return out, nil
+	}
+	for _, id := range s.Columns {
+		f, err := b.field(obj, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range out {
+			if g.Name == f.Name {
+				return nil, b.fail(fail.DuplicateColumn, id.Pos(), "column %q is listed twice", f.Name)
+			}
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// insertDefaults is INSERT … DEFAULT VALUES: a row of NULLs.
+func (b *Binder) insertDefaults(s *ast.Insert, obj *schema.Object) (plan.Statement, error) {
+	return &plan.Insert{Object: obj, Input: &plan.Values{Rows: [][]expr.Expr{{}}}}, b.checkRequired(s, obj, nil)
+}
+
+// checkRequired refuses an INSERT that leaves out a field that must not be NULL.
+func (b *Binder) checkRequired(s *ast.Insert, obj *schema.Object, fields []string) error {
+	for i, f := range obj.Fields {
+		if !f.NotNull && !obj.IsKey(i) || hasName(fields, f.Name) {
+			continue
+		}
+		what := "must not be NULL"
+		if obj.IsKey(i) {
+			what = "is part of the primary key"
+		}
+		return b.fail(fail.NotNull, s.Table.Pos(), "column %q %s and gets no value", f.Name, what).WithHint("Add it to the column list")
+	}
+	return nil
+}
+
+func hasName(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// plainValues is the VALUES of INSERT … VALUES without ORDER BY and LIMIT.
+func plainValues(q *ast.Query) (*ast.Values, bool) {
+	v, ok := q.Body.(*ast.Values)
+	return v, ok && q.With == nil && len(q.OrderBy) == 0 && q.Limit == nil && q.Offset == nil
+}
+
+// insertValues binds rows of values straight to the types of the fields. Fields
+// that the rows do not reach stay NULL where no column list is written.
+func (b *Binder) insertValues(s *ast.Insert, v *ast.Values, fields []*schema.Field) (plan.Node, []*schema.Field, error) {
+	width := len(v.Rows[0].Elems)
+	fields, err := b.fitFields(s, fields, width, v.Rows[0].Pos())
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &clause{b: b, scope: &scope{}, name: "VALUES"}
+	out := &plan.Values{Rows: make([][]expr.Expr, len(v.Rows))}
+	for _, f := range fields {
+		out.Cols = append(out.Cols, b.newColumn(f.Name, f.Type))
+	}
+	for r, row := range v.Rows {
+		for i, e := range row.Elems {
+			bound, err := c.assigned(e, fields[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			out.Rows[r] = append(out.Rows[r], bound)
+		}
+	}
+	if len(c.joins) > 0 {
+		return nil, nil, b.unsupported(c.joins[0].off, "a subquery in VALUES")
+	}
+	return out, fields, nil
+}
+
+// fitFields matches the width of the source with the fields.
+func (b *Binder) fitFields(s *ast.Insert, fields []*schema.Field, width, off int) ([]*schema.Field, error) {
+	if width == len(fields) || width < len(fields) && len(s.Columns) == 0 {
+		return fields[:width], nil
+	}
+	return nil, b.fail(fail.Syntax, off, "INSERT has %d values for %d columns", width, len(fields)).
+		WithHint("The columns are %s", fieldList(fields))
+}
+
+func fieldList(fields []*schema.Field) string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// assigned binds a value that is stored in a field; DEFAULT is NULL.
+func (c *clause) assigned(e ast.Expr, f *schema.Field) (expr.Expr, error) {
+	if _, ok := e.(*ast.Default); ok {
+		return nullConst(f.Type), nil
+	}
+	bound, err := c.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	return c.b.assign(bound, f.Type, e.Pos(), f.Name)
+}
+
+// insertQuery binds INSERT … SELECT.
+func (b *Binder) insertQuery(s *ast.Insert, obj *schema.Object, fields []*schema.Field) (plan.Node, []*schema.Field, error) {
+	node, err := b.query(s.Source, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	cols := node.Columns()
+	if s.ByName {
+		if fields, err = b.fieldsByName(s, obj, cols); err != nil {
+			return nil, nil, err
+		}
+	} else if fields, err = b.fitFields(s, fields, len(cols), s.Source.Pos()); err != nil {
+		return nil, nil, err
+	}
+	want := make([]types.Type, len(cols))
+	for i := range cols {
+		if cols[i].Type.Kind == types.Unknown {
+			want[i] = fields[i].Type
+		}
+	}
+	node = b.castColumns(node, want)
+	exprs := make([]plan.NamedExpr, len(cols))
+	same := true
+	for i, c := range node.Columns() {
+		e, err := b.assign(c.Ref(), fields[i].Type, s.Source.Pos(), fields[i].Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		exprs[i] = plan.NamedExpr{Column: c, Expr: e}
+		if _, plain := e.(*expr.Column); !plain {
+			same = false
+			exprs[i].Column = b.newColumn(fields[i].Name, fields[i].Type)
+		}
+	}
+	if same {
+		return node, fields, nil
+	}
+	return &plan.Project{Input: node, Exprs: exprs}, fields, nil
+}
+
+// fieldsByName matches the output names of a query with fields.
+func (b *Binder) fieldsByName(s *ast.Insert, obj *schema.Object, cols []plan.Column) ([]*schema.Field, error) {
+	var out []*schema.Field
+	for _, c := range cols {
+		f, err := b.field(obj, ast.Ident{Span: ast.Span{Start: s.Source.Pos()}, Text: c.Name})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// target opens the object of UPDATE or DELETE with the columns that identify its
+// rows, filtered by WHERE.
+func (b *Binder) target(name ast.Name, alias ast.Ident, where ast.Expr) (*schema.Object, *block, []plan.NamedExpr, error) {
+	obj, err := b.object(name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	ids := []schema.SystemColumn{schema.ColPartition, schema.ColOffset}
+	if obj.Kind == schema.Collection {
+		ids = append(ids, schema.ColPK)
+	}
+	for _, id := range ids {
+		b.system[string(id)] = true
+	}
+	as := obj.Name
+	if !alias.IsZero() {
+		as = alias.Text
+	}
+	scan, sc := b.scanObject(obj, as)
+	sc.tables[0].pos = name.Pos()
+	k := &block{b: b, sel: &ast.Select{Where: where}, scope: sc, node: scan}
+	if err := k.where(); err != nil {
+		return nil, nil, nil, err
+	}
+	var out []plan.NamedExpr
+	for _, id := range ids {
+		for _, c := range scan.Cols {
+			if c.Field == string(id) {
+				out = append(out, plan.NamedExpr{Column: c.Column, Expr: c.Ref()})
+			}
+		}
+	}
+	return obj, k, out, nil
+}
+
+// update binds UPDATE.
 func (b *Binder) update(s *ast.Update) (plan.Statement, error) {
-	return nil, b.unsupported(s.Pos(), "UPDATE")
+	switch {
+	case s.With != nil:
+		return nil, b.unsupported(s.With.Pos(), "WITH before UPDATE")
+	case len(s.From) > 0:
+		return nil, b.fail(fail.Unsupported, s.From[0].Pos(), "UPDATE … FROM is not supported").WithHint("Use a subquery in SET and WHERE")
+	case len(s.Returning) > 0:
+		return nil, b.unsupported(s.Returning[0].Pos(), "RETURNING")
+	}
+	obj, k, exprs, err := b.target(s.Table, s.Alias, s.Where)
+	if err != nil {
+		return nil, err
+	}
+	out := &plan.Update{Object: obj}
+	c := &clause{b: b, scope: k.scope, name: "SET"}
+	for _, set := range s.Sets {
+		values, err := b.setValues(set)
+		if err != nil {
+			return nil, err
+		}
+		for i, col := range set.Columns {
+			f, err := b.updated(obj, col.Last(), out.Fields)
+			if err != nil {
+				return nil, err
+			}
+			e, err := c.assigned(values[i], f)
+			if err != nil {
+				return nil, err
+			}
+			out.Fields = append(out.Fields, f.Name)
+			exprs = append(exprs, plan.NamedExpr{Column: b.newColumn(f.Name, f.Type), Expr: e})
+		}
+	}
+	node, err := b.applyAll(k.node, c.joins)
+	if err != nil {
+		return nil, err
+	}
+	out.Input = &plan.Project{Input: node, Exprs: exprs}
+	return out, nil
 }
+
+// setValues are the values of one SET clause, one for each column.
+func (b *Binder) setValues(set *ast.SetClause) ([]ast.Expr, error) {
+	if len(set.Columns) == 1 {
+		return []ast.Expr{set.Value}, nil
+	}
+	row, ok := set.Value.(*ast.Row)
+	if !ok {
+		return nil, b.unsupported(set.Pos(), "SET of several columns by anything but a row of values")
+	}
+	if len(row.Elems) != len(set.Columns) {
+		return nil, b.fail(fail.Syntax, set.Pos(), "SET has %d columns and %d values", len(set.Columns), len(row.Elems))
+	}
+	return row.Elems, nil
+}
+
+// updated finds a field that UPDATE sets: not a key, and only once.
+func (b *Binder) updated(obj *schema.Object, id ast.Ident, before []string) (*schema.Field, error) {
+	f, err := b.field(obj, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range obj.Key {
+		if obj.Fields[k].Name == f.Name {
+			return nil, b.fail(fail.Unsupported, id.Pos(), "column %q is part of the primary key and cannot be changed", f.Name).
+				WithHint("INSERT the row under the new key and DELETE the old one")
+		}
+	}
+	if hasName(before, f.Name) {
+		return nil, b.fail(fail.DuplicateColumn, id.Pos(), "column %q is set twice", f.Name)
+	}
+	return f, nil
+}
+
+// delete binds DELETE.
 func (b *Binder) delete(s *ast.Delete) (plan.Statement, error) {
-	return nil, b.unsupported(s.Pos(), "DELETE")
-}
-func (b *Binder) createNamespace(s *ast.CreateNamespace) (plan.Statement, error) {
-	return nil, b.unsupported(s.Pos(), "")
-}
-func (b *Binder) createTable(s *ast.CreateTable) (plan.Statement, error) {
-	return nil, b.unsupported(s.Pos(), "")
-}
-func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) { return nil, b.unsupported(s.Pos(), "") }
-func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *scope, error) {
-	return nil, nil, b.unsupported(x.Pos(), "this table function")
+	switch {
+	case s.With != nil:
+		return nil, b.unsupported(s.With.Pos(), "WITH before DELETE")
+	case len(s.Using) > 0:
+		return nil, b.fail(fail.Unsupported, s.Using[0].Pos(), "DELETE … USING is not supported").WithHint("Use a subquery in WHERE")
+	case len(s.Returning) > 0:
+		return nil, b.unsupported(s.Returning[0].Pos(), "RETURNING")
+	}
+	obj, k, ids, err := b.target(s.Table, s.Alias, s.Where)
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Delete{Object: obj, Input: &plan.Project{Input: k.node, Exprs: ids}}, nil
 }

@@ -15,7 +15,11 @@ func (p *printer) bareQuery(q *ast.Query) {
 	defer func(was bool) { p.tableArgs = was }(p.tableArgs)
 	p.tableArgs = false
 	p.with(q.With)
-	p.body(q.Body)
+	if (q.Offset != nil || q.WithTies) && isBare(q.Body) {
+		p.inParens(q.Body)
+	} else {
+		p.body(q.Body)
+	}
 	if len(q.OrderBy) > 0 {
 		p.write(" ORDER BY ")
 		p.orderItems(q.OrderBy)
@@ -26,7 +30,11 @@ func (p *printer) bareQuery(q *ast.Query) {
 	p.clause(" OFFSET ", q.Offset)
 	if q.WithTies {
 		p.write(" FETCH FIRST ")
-		p.expr(q.Limit, ast.PrecAdd)
+		if isRow(q.Limit) { // FETCH FIRST ROW means one row
+			p.parens(q.Limit)
+		} else {
+			p.expr(q.Limit, ast.PrecAdd)
+		}
 		p.write(" ROWS WITH TIES")
 	}
 }
@@ -92,13 +100,24 @@ func (p *printer) setOp(s *ast.SetOp) {
 }
 
 func (p *printer) setOperand(b ast.QueryBody, least int) {
-	if setPrecedence(b) >= least {
+	if setPrecedence(b) >= least && !isBare(b) {
 		p.body(b)
 		return
 	}
+	p.inParens(b)
+}
+
+func (p *printer) inParens(b ast.QueryBody) {
 	p.write("(")
 	p.body(b)
 	p.write(")")
+}
+
+// isBare reports whether a body is a SELECT of nothing from nothing: before
+// OFFSET and FETCH it needs parentheses, or it would select a column of that name.
+func isBare(b ast.QueryBody) bool {
+	s, ok := b.(*ast.Select)
+	return ok && len(s.Items)+len(s.From) == 0
 }
 
 func (p *printer) selectBody(s *ast.Select) {

@@ -107,10 +107,13 @@ func (p *parser) limits(q *ast.Query) {
 		switch {
 		case p.acceptKw(kwLimit):
 			p.once(&limited, start, "LIMIT")
-			if p.acceptKw(kwAll) || p.acceptKw(kwNull) {
+			if p.acceptKw(kwAll) {
 				continue
 			}
 			q.Limit = p.expr()
+			if _, null := q.Limit.(*ast.NullLit); null {
+				q.Limit = nil
+			}
 		case p.acceptKw(kwOffset):
 			p.once(&offset, start, "OFFSET")
 			q.Offset = p.expr()

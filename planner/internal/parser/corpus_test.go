@@ -55,7 +55,7 @@ func checkPlaces(t *testing.T, sql string, root ast.Node) {
 			for _, part := range c.Parts {
 				written := sql[part.Pos():part.End()]
 				if part.Quoted {
-					written = strings.ReplaceAll(strings.Trim(written, `"`), `""`, `"`)
+					written = strings.ReplaceAll(written[1:len(written)-1], `""`, `"`)
 				}
 				if written != part.Text {
 					t.Errorf("%s\n  the name %s is placed at %q", sql, part.Text, written)

@@ -264,7 +264,7 @@ func (p *parser) emptySelectList() bool {
 		return true
 	}
 	switch p.tok().kw {
-	case kwFrom, kwWhere, kwHaving, kwLimit, kwUnion, kwExcept, kwIntersect:
+	case kwFrom, kwWhere, kwHaving, kwQualify, kwLimit, kwUnion, kwExcept, kwIntersect:
 		return true
 	}
 	return p.peekKw(kwGroup, kwBy) || p.peekKw(kwOrder, kwBy)
