@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -181,4 +182,22 @@ func (l *countedLocal) Push(c *vec.Chunk, pos sched.Pos) error {
 	err := l.Local.Push(c, pos)
 	l.c.nanos.Add(int64(l.p.now() - start))
 	return err
+}
+
+// Render prints the plan that was run as EXPLAIN ANALYZE shows it: each operator
+// with its rows (out, and in where they differ), chunks and, when it was
+// measured, its own time summed over workers.
+func (p *Profile) Render() []string {
+	return plan.ExplainWith(p.root, func(n plan.Node) string {
+		o := p.Operator(n)
+		s := fmt.Sprintf("(rows=%d", o.RowsOut)
+		if len(n.Children()) > 0 {
+			s += fmt.Sprintf(" in=%d", o.RowsIn)
+		}
+		s += fmt.Sprintf(" chunks=%d", o.ChunksOut)
+		if p.clock != nil {
+			s += fmt.Sprintf(" time=%s", o.Time.Round(time.Microsecond))
+		}
+		return s + ")"
+	})
 }

@@ -195,7 +195,7 @@ func (g *generator) sort(in plan.Node, limited bool) plan.Node {
 		n.Keys = append(n.Keys, plan.SortKey{Expr: cols[i].Ref(), Desc: g.IntN(2) == 0, NullsFirst: g.IntN(2) == 0})
 	}
 	if limited && g.IntN(2) == 0 {
-		n.Limit, n.Offset = int64(g.IntN(8)), int64(g.IntN(3))
+		n.Limit, n.Offset = int64(1+g.IntN(8)), int64(g.IntN(3))
 	}
 	return n
 }

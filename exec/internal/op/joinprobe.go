@@ -23,6 +23,11 @@ type probeStage struct {
 	hit []bool
 	// The batch of candidate pairs: ordinal among the selected rows, and right row.
 	ord, right []int32
+	// Matches of an outer join with a residual that wait until their left row is
+	// settled, so that rows without a match come in their place; rows below
+	// settled are handed on.
+	waitOrd, waitRight []int32
+	settled            int
 }
 
 // Push implements sched.Stage.
@@ -164,19 +169,22 @@ func (s *probeStage) rightColumns(rows []int32) []*vec.Vector {
 
 // emit joins left positions with right rows.
 func (s *probeStage) emit(left, right []int32) error {
-	if len(left) == 0 {
-		return nil
+	for from := 0; from < len(left); from += vec.ChunkRows {
+		to := min(len(left), from+vec.ChunkRows)
+		out := Pick(s.c.Cols, left[from:to], 0)
+		out.Cols = append(out.Cols, s.rightColumns(right[from:to])...)
+		if err := s.next(out); err != nil {
+			return err
+		}
 	}
-	out := Pick(s.c.Cols, left, 0)
-	out.Cols = append(out.Cols, s.rightColumns(right)...)
-	return s.next(out)
+	return nil
 }
 
 // pairs is the general way: all candidates, batch by batch, then what is left.
 func (s *probeStage) pairs() error {
 	inline := s.Residual == nil && (s.Kind == plan.Left || s.Kind == plan.Full || s.Kind == plan.Single)
 	decided := s.Kind == plan.Semi || s.Kind == plan.Anti
-	s.ord, s.right = s.ord[:0], s.right[:0]
+	s.ord, s.right, s.settled = s.ord[:0], s.right[:0], 0
 	for i, h := range s.heads {
 		if h == 0 {
 			if inline {
@@ -201,10 +209,15 @@ func (s *probeStage) pairs() error {
 	switch {
 	case decided:
 		return s.semi(func(i int) bool { return s.hit[i] })
-	case s.Residual != nil && s.Kind != plan.Inner && s.Kind != plan.Right:
-		return s.unmatched()
+	case s.waits():
+		return s.settle(len(s.heads))
 	}
 	return nil
+}
+
+// waits reports an outer join with a residual.
+func (s *probeStage) waits() bool {
+	return s.Residual != nil && (s.Kind == plan.Left || s.Kind == plan.Full || s.Kind == plan.Single)
 }
 
 func (s *probeStage) candidate(i int, right int32) error {
@@ -239,8 +252,16 @@ func (s *probeStage) flush() error {
 	if err := s.note(ord, right); err != nil {
 		return err
 	}
-	if s.Kind == plan.Semi || s.Kind == plan.Anti {
+	switch {
+	case s.Kind == plan.Semi || s.Kind == plan.Anti:
 		return nil
+	case s.waits():
+		last := 0
+		if len(ord) > 0 {
+			last = int(ord[len(ord)-1])
+		}
+		s.waitOrd, s.waitRight = append(s.waitOrd, ord...), append(s.waitRight, right...)
+		return s.settle(last)
 	}
 	for k, i := range ord {
 		ord[k] = int32(s.c.RowAt(int(i)))
@@ -282,14 +303,24 @@ func (s *probeStage) pairChunk(ord, right []int32, needs []int) *vec.Chunk {
 	return c
 }
 
-// unmatched hands on the left rows without a match, beside NULLs.
-func (s *probeStage) unmatched() error {
+// settle hands on the left rows from s.settled to before done: their matches, or
+// NULLs beside them.
+func (s *probeStage) settle(done int) error {
 	var left, right []int32
-	for i, hit := range s.hit {
-		if !hit {
-			left = append(left, int32(s.c.RowAt(i)))
-			right = append(right, noRow)
+	k := 0
+	for ; s.settled < done; s.settled++ {
+		at, none := int32(s.c.RowAt(s.settled)), true
+		for ; k < len(s.waitOrd) && int(s.waitOrd[k]) == s.settled; k++ {
+			left, right, none = append(left, at), append(right, s.waitRight[k]), false
+		}
+		if none && !s.hit[s.settled] {
+			left, right = append(left, at), append(right, noRow)
 		}
 	}
+	// The matches of the row at done are handed on as they come.
+	for ; k < len(s.waitOrd); k++ {
+		left, right = append(left, int32(s.c.RowAt(int(s.waitOrd[k])))), append(right, s.waitRight[k])
+	}
+	s.waitOrd, s.waitRight = s.waitOrd[:0], s.waitRight[:0]
 	return s.emit(left, right)
 }
