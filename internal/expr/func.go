@@ -26,6 +26,9 @@ type Env struct {
 	Now time.Time
 	// Namespace and User answer current_schema() and current_user.
 	Namespace, User string
+	// Random gives uniformly random numbers to random() and uuid(); it is safe for
+	// concurrent use. nil makes these functions an error.
+	Random func() uint64
 }
 
 // ScalarFunc is a function from rows to rows. It is registered once and shared.

@@ -85,10 +85,14 @@ func SubTimes(a, b *vec.Vector, n int, out *vec.Vector) error {
 }
 
 // AddDateInt is DATE plus a number of days, INT or BIGINT.
-func AddDateInt(a, b *vec.Vector, n int, out *vec.Vector) error { return shiftDate(a, b, n, out, 1, "+") }
+func AddDateInt(a, b *vec.Vector, n int, out *vec.Vector) error {
+	return shiftDate(a, b, n, out, 1, "+")
+}
 
 // AddIntDate is a number of days plus DATE.
-func AddIntDate(a, b *vec.Vector, n int, out *vec.Vector) error { return shiftDate(b, a, n, out, 1, "+") }
+func AddIntDate(a, b *vec.Vector, n int, out *vec.Vector) error {
+	return shiftDate(b, a, n, out, 1, "+")
+}
 
 // SubDateInt is DATE minus a number of days.
 func SubDateInt(a, b *vec.Vector, n int, out *vec.Vector) error {

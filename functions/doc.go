@@ -1,0 +1,13 @@
+// Package functions is what SQL can call: operators, scalar functions and
+// aggregates, registered as data.
+//
+// In: a name and argument types. Out: an implementation, the types to cast the
+// arguments to, and the type of the result ([Default] gives the registry). It
+// never sees a plan, a catalog or a store; functions read nothing but their
+// arguments and the statement's [expr.Env]. It imports expr, kernel, vec, types,
+// fail.
+//
+//	reg := functions.Default()
+//	r, err := reg.Scalar("round", []types.Type{types.Of(types.Double), types.Of(types.Int32)})
+//	call := &expr.Call{Fn: r.Scalar, Args: args, T: r.Ret, Offset: -1}
+package functions

@@ -1,0 +1,235 @@
+package functions
+
+import (
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/kernel"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// listTable holds the functions of lists. Positions count from 1, from the end
+// when negative.
+var listTable = []def{
+	{names: "make_array array list_value", help: "a list of the arguments", nulls: true, sigs: []sig{{in: "any...", bind: bindMakeArray, eval: evalMakeArray}}},
+	{names: "array_length list_length", help: "number of elements; NULL for an empty list", sigs: []sig{
+		{in: "list", ret: "bigint", eval: listLong(func(v *vec.Vector, r int) (int64, bool) { n := listLen(v, r); return n, n > 0 })},
+		{in: "list, bigint", ret: "bigint", eval: listLong(func(v *vec.Vector, r int) (int64, bool) { n := listLen(v, r); return n, n > 0 })},
+	}},
+	{names: "cardinality", help: "number of elements", sigs: []sig{
+		{in: "list", ret: "bigint", eval: listLong(func(v *vec.Vector, r int) (int64, bool) { return listLen(v, r), true })},
+	}},
+	{names: "array_has array_contains list_contains list_has", help: "whether a value is among the elements", sigs: []sig{{in: "list, any", bind: listAndElem("boolean"), eval: evalArrayHas}}},
+	{names: "array_position list_position", help: "where a value first is, NULL if nowhere", sigs: []sig{{in: "list, any", bind: listAndElem("bigint"), eval: evalArrayPosition}}},
+	{names: "list_element array_element []", help: "the element at a position, NULL if there is none", sigs: []sig{{in: "list, bigint", bind: bindElement, eval: evalListElement}}},
+	{names: "array_append list_append", help: "with a value behind", nulls: true, sigs: []sig{{in: "list, any", bind: listAppend, eval: evalListAppend}}},
+	{names: "array_prepend list_prepend", help: "with a value in front", nulls: true, sigs: []sig{{in: "any, list", bind: listPrepend, eval: evalListPrepend}}},
+	{names: "array_concat list_concat array_cat", help: "both lists behind each other", sigs: []sig{{in: "list, list", bind: listConcat, eval: evalListConcat}}},
+	{names: "array_to_string list_to_string", help: "the elements as text, separated; NULLs left out or shown as the third argument", sigs: []sig{
+		{in: "list, text", ret: "text", eval: evalArrayToString},
+		{in: "list, text, text", ret: "text", eval: evalArrayToString},
+	}},
+}
+
+func bindMakeArray(args []types.Type) ([]types.Type, types.Type, error) {
+	t, ok := commonOf(args)
+	if !ok {
+		return nil, types.Type{}, nil
+	}
+	params := make([]types.Type, len(args))
+	for i := range params {
+		params[i] = t
+	}
+	return params, types.ListOf(t), nil
+}
+
+func evalMakeArray(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	for i := range n {
+		val := vec.Value{Type: out.Type}
+		for _, a := range args {
+			val.List = append(val.List, a.Value(i))
+		}
+		out.Append(val)
+	}
+	return nil
+}
+
+func listLen(v *vec.Vector, r int) int64 { return int64(v.Offsets[r+1] - v.Offsets[r]) }
+
+func listLong(f func(v *vec.Vector, r int) (int64, bool)) expr.EvalFunc {
+	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+		for i := range n {
+			x, ok := f(args[0], args[0].Row(i))
+			out.Int64s[i] = x
+			if !ok {
+				out.SetNull(i)
+			}
+		}
+		return nil
+	}
+}
+
+// elemAndList brings a list and an element to one element type.
+func elemAndList(list, elem types.Type) (types.Type, types.Type, bool) {
+	if list.Kind != types.List {
+		return list, elem, false
+	}
+	t, ok := types.Common(*list.Elem, elem)
+	if t.Kind == types.Unknown {
+		t = types.Of(types.Text)
+	}
+	return types.ListOf(t), t, ok
+}
+
+func listAndElem(ret string) bindFunc {
+	return func(args []types.Type) ([]types.Type, types.Type, error) {
+		if len(args) != 2 {
+			return nil, types.Type{}, nil
+		}
+		list, elem, ok := elemAndList(args[0], args[1])
+		if !ok {
+			return nil, types.Type{}, nil
+		}
+		return []types.Type{list, elem}, typeNamed(ret), nil
+	}
+}
+
+func listAppend(args []types.Type) ([]types.Type, types.Type, error) {
+	if len(args) != 2 {
+		return nil, types.Type{}, nil
+	}
+	list, elem, ok := elemAndList(args[0], args[1])
+	if !ok {
+		return nil, types.Type{}, nil
+	}
+	return []types.Type{list, elem}, list, nil
+}
+
+func listPrepend(args []types.Type) ([]types.Type, types.Type, error) {
+	if len(args) != 2 {
+		return nil, types.Type{}, nil
+	}
+	list, elem, ok := elemAndList(args[1], args[0])
+	if !ok {
+		return nil, types.Type{}, nil
+	}
+	return []types.Type{elem, list}, list, nil
+}
+
+func listConcat(args []types.Type) ([]types.Type, types.Type, error) {
+	if len(args) != 2 || args[0].Kind != types.List || args[1].Kind != types.List {
+		return nil, types.Type{}, nil
+	}
+	t, ok := types.Common(args[0], args[1])
+	if !ok {
+		return nil, types.Type{}, nil
+	}
+	return []types.Type{t, t}, t, nil
+}
+
+func evalListConcat(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	for i := range n {
+		val := vec.Value{Type: out.Type}
+		for _, a := range args {
+			val.List = append(val.List, a.Value(i).List...)
+		}
+		out.Append(val)
+	}
+	return nil
+}
+
+func evalListAppend(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	for i := range n {
+		out.Append(vec.Value{Type: out.Type, List: append(args[0].Value(i).List, args[1].Value(i))})
+	}
+	return nil
+}
+
+func evalListPrepend(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	for i := range n {
+		out.Append(vec.Value{Type: out.Type, List: append([]vec.Value{args[0].Value(i)}, args[1].Value(i).List...)})
+	}
+	return nil
+}
+
+// findElem is the place from 0 of row i of elem in the list of row i, or -1.
+func findElem(list, elem *vec.Vector, i int) int {
+	r := list.Row(i)
+	for j := list.Offsets[r]; j < list.Offsets[r+1]; j++ {
+		if kernel.EqualRows(list.Child, int(j), elem, i) {
+			return int(j - list.Offsets[r])
+		}
+	}
+	return -1
+}
+
+func evalArrayHas(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	for i := range n {
+		out.Bools[i] = findElem(args[0], args[1], i) >= 0
+	}
+	return nil
+}
+
+func evalArrayPosition(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	for i := range n {
+		at := findElem(args[0], args[1], i)
+		out.Int64s[i] = int64(at) + 1
+		if at < 0 {
+			out.SetNull(i)
+		}
+	}
+	return nil
+}
+
+func bindElement(args []types.Type) ([]types.Type, types.Type, error) {
+	if len(args) != 2 || args[0].Kind != types.List || types.Cast(args[1], types.Of(types.Int64)) != types.ImplicitCast {
+		return nil, types.Type{}, nil
+	}
+	return []types.Type{args[0], types.Of(types.Int64)}, *args[0].Elem, nil
+}
+
+func evalListElement(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	list, at := args[0], longs(args[1])
+	rows := make([]int32, 0, n)
+	hit := make([]int32, 0, n)
+	for i := range n {
+		r, k := list.Row(i), at.at(i)
+		size := listLen(list, r)
+		if k < 0 {
+			k += size + 1
+		}
+		if k >= 1 && k <= size {
+			rows = append(rows, int32(i))
+			hit = append(hit, list.Offsets[r]+int32(k)-1)
+		}
+	}
+	m := kernel.NewMerger(out.Type, n)
+	if len(rows) > 0 {
+		m.Put(kernel.Gather(list.Child, hit), rows)
+	}
+	*out = *m.Finish()
+	return nil
+}
+
+func evalArrayToString(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	list, sep := args[0], textsOf(args[1])
+	var b []byte
+	for i := range n {
+		first := true
+		b = b[:0]
+		for _, e := range list.Value(i).List {
+			text := e.String()
+			if e.Null {
+				if len(args) < 3 {
+					continue
+				}
+				text = textsOf(args[2]).at(i)
+			}
+			if !first {
+				b = append(b, sep.at(i)...)
+			}
+			b, first = append(b, text...), false
+		}
+		out.Strings.Set(i, string(b))
+	}
+	return nil
+}

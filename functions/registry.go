@@ -1,0 +1,315 @@
+package functions
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/types"
+)
+
+// def is one function as data: its names (the first is the one that EXPLAIN
+// shows), one line of help and its overloads in order of preference.
+type def struct {
+	names string
+	help  string
+	vol   expr.Volatility
+	// nulls functions see NULL arguments.
+	nulls bool
+	sigs  []sig
+}
+
+// sig is one overload. in lists parameter patterns separated by commas; the last
+// may end in "..." for none or more. ret is a type name, "same" for the type of
+// the first argument, or empty when bind says.
+type sig struct {
+	in, ret string
+	eval    expr.EvalFunc
+	prepare func(consts []*vecValue) (expr.EvalFunc, error)
+	agg     newAgg
+	// bind, instead of patterns, gives parameter types and result for argument
+	// types; nil parameters mean that the overload does not fit.
+	bind func(args []types.Type) (params []types.Type, ret types.Type, err error)
+}
+
+// overload is a sig made ready for resolution.
+type overload struct {
+	sig
+	params   []string
+	variadic bool
+	scalar   *expr.ScalarFunc
+	aggFn    *expr.AggFunc
+}
+
+type entry struct {
+	name, help string
+	overloads  []*overload
+}
+
+// registry implements expr.Registry over two tables.
+type registry struct {
+	scalars, aggs map[string]*entry
+	help          []expr.FuncHelp
+}
+
+// Default returns the registry of all built-in functions. It is built once per
+// call and immutable.
+func Default() expr.Registry {
+	r := &registry{scalars: map[string]*entry{}, aggs: map[string]*entry{}}
+	for _, table := range [][]def{
+		operatorTable, mathTable, textTable, patternTable, timeTable, nullTable,
+		jsonTable, vectorTable, listTable, sessionTable,
+	} {
+		for _, d := range table {
+			r.add(r.scalars, d, "scalar")
+		}
+	}
+	for _, d := range aggregateTable {
+		r.add(r.aggs, d, "aggregate")
+	}
+	sort.Slice(r.help, func(i, j int) bool { return r.help[i].Name < r.help[j].Name })
+	return r
+}
+
+func (r *registry) add(to map[string]*entry, d def, kind string) {
+	names := strings.Fields(d.names)
+	e := &entry{name: names[0], help: d.help}
+	for i := range d.sigs {
+		e.overloads = append(e.overloads, d.ready(names[0], &d.sigs[i]))
+	}
+	for _, n := range names {
+		to[n] = e
+		for _, o := range e.overloads {
+			r.help = append(r.help, expr.FuncHelp{Name: n, Kind: kind, Signature: o.signature(n), Help: d.help})
+		}
+	}
+}
+
+func (d *def) ready(name string, s *sig) *overload {
+	o := &overload{sig: *s}
+	in := s.in
+	if strings.HasSuffix(in, "...") {
+		o.variadic, in = true, strings.TrimSuffix(in, "...")
+	}
+	if in != "" {
+		for _, p := range strings.Split(in, ",") {
+			o.params = append(o.params, strings.TrimSpace(p))
+		}
+	}
+	if s.agg != nil {
+		o.aggFn = &expr.AggFunc{Name: name, EmptyIsZero: name == "count" || name == "approx_distinct", New: s.agg}
+		return o
+	}
+	o.scalar = &expr.ScalarFunc{Name: name, Volatility: d.vol, CalledOnNull: d.nulls, Eval: s.eval, Prepare: s.prepare}
+	return o
+}
+
+// signature prints an overload as SHOW FUNCTIONS and errors do.
+func (o *overload) signature(name string) string {
+	in := strings.ToUpper(strings.ReplaceAll(o.in, "astext", "any"))
+	if o.ret == "" || o.ret == "same" {
+		return fmt.Sprintf("%s(%s)", name, in)
+	}
+	return fmt.Sprintf("%s(%s) → %s", name, in, strings.ToUpper(o.ret))
+}
+
+// Scalar implements expr.Registry.
+func (r *registry) Scalar(name string, args []types.Type) (expr.Resolved, error) {
+	return r.resolve(r.scalars, name, args)
+}
+
+// Aggregate implements expr.Registry.
+func (r *registry) Aggregate(name string, args []types.Type) (expr.Resolved, error) {
+	return r.resolve(r.aggs, name, args)
+}
+
+// IsAggregate implements expr.Registry.
+func (r *registry) IsAggregate(name string) bool { return r.aggs[strings.ToLower(name)] != nil }
+
+// Names implements expr.Registry.
+func (r *registry) Names() []expr.FuncHelp { return slices.Clone(r.help) }
+
+func (r *registry) resolve(table map[string]*entry, name string, args []types.Type) (expr.Resolved, error) {
+	e := table[strings.ToLower(name)]
+	if e == nil {
+		return expr.Resolved{}, r.unknown(name)
+	}
+	if other, ok := literalAsOther(args); ok {
+		// An untyped literal beside a typed operand is first taken for the same type.
+		if res, cost, _ := e.best(other); res != nil && cost == 0 {
+			return *res, nil
+		}
+	}
+	res, _, err := e.best(args)
+	if err != nil {
+		return expr.Resolved{}, err
+	}
+	if res == nil {
+		return expr.Resolved{}, e.noOverload(name, args)
+	}
+	return *res, nil
+}
+
+// literalAsOther replaces the untyped one of two arguments by the other's type.
+func literalAsOther(args []types.Type) ([]types.Type, bool) {
+	if len(args) != 2 || (args[0].Kind == types.Unknown) == (args[1].Kind == types.Unknown) {
+		return nil, false
+	}
+	if args[0].Kind == types.Unknown {
+		return []types.Type{args[1], args[1]}, true
+	}
+	return []types.Type{args[0], args[0]}, true
+}
+
+// best finds the overload whose parameters cost least to reach; earlier ones win ties.
+func (e *entry) best(args []types.Type) (*expr.Resolved, int, error) {
+	var found *expr.Resolved
+	least := noFit
+	var failure error
+	for _, o := range e.overloads {
+		params, ret, err := o.fit(args)
+		if err != nil {
+			failure = err
+			continue
+		}
+		if params == nil && len(args) > 0 {
+			continue
+		}
+		cost := 0
+		for i, p := range params {
+			cost += castCost(args[i], p)
+		}
+		if cost < least || found == nil && cost < noFit {
+			least = cost
+			found = &expr.Resolved{Scalar: o.scalar, Agg: o.aggFn, Params: params, Ret: ret}
+		}
+	}
+	if found == nil {
+		return nil, noFit, failure
+	}
+	return found, least, nil
+}
+
+// fit gives the parameter types of an overload for these arguments; nil when it
+// does not take them (an empty slice for none).
+func (o *overload) fit(args []types.Type) ([]types.Type, types.Type, error) {
+	if o.bind != nil {
+		return o.bind(args)
+	}
+	if len(args) < len(o.params) && !(o.variadic && len(args) == len(o.params)-1) || len(args) > len(o.params) && !o.variadic {
+		return nil, types.Type{}, nil
+	}
+	params := make([]types.Type, len(args))
+	for i, a := range args {
+		pattern := o.params[min(i, len(o.params)-1)]
+		p, ok := matchPattern(pattern, a)
+		if !ok {
+			return nil, types.Type{}, nil
+		}
+		params[i] = p
+	}
+	if o.ret == "same" {
+		return params, params[0], nil
+	}
+	return params, typeNamed(o.ret), nil
+}
+
+var typeNames = map[string]types.Type{
+	"boolean": types.Of(types.Boolean), "int": types.Of(types.Int32), "bigint": types.Of(types.Int64),
+	"double": types.Of(types.Double), "text": types.Of(types.Text), "binary": types.Of(types.Binary),
+	"date": types.Of(types.Date), "timestamp": types.Of(types.Timestamp), "interval": types.Of(types.Interval),
+	"json": types.Of(types.JSON), "text[]": types.ListOf(types.Of(types.Text)),
+	"double[]": types.ListOf(types.Of(types.Double)),
+}
+
+func typeNamed(name string) types.Type { return typeNames[name] }
+
+// matchPattern gives the parameter type that an argument of type a is cast to.
+func matchPattern(pattern string, a types.Type) (types.Type, bool) {
+	switch pattern {
+	case "any":
+		if a.Kind == types.Unknown {
+			return types.Of(types.Text), true
+		}
+		return a, true
+	case "astext":
+		return types.Of(types.Text), a.Kind != types.Vector && a.Kind != types.Sparse
+	case "decimal":
+		return a.AsDecimal(), a.Kind == types.Decimal || a.Integer()
+	case "list":
+		return a, a.Kind == types.List
+	case "vector":
+		return a, a.Kind == types.Vector
+	case "jsontext":
+		if a.Kind == types.Unknown {
+			return types.Of(types.JSON), true
+		}
+		return a, a.Kind == types.JSON || a.Kind == types.Text
+	}
+	p := typeNamed(pattern)
+	return p, types.Cast(a, p) == types.ImplicitCast
+}
+
+const noFit = 1 << 20
+
+// castCost orders implicit casts: exact before widening, near before far.
+func castCost(a, p types.Type) int {
+	switch {
+	case a.Equal(p), a.Kind == p.Kind && a.Kind != types.List:
+		return 0
+	case a.Kind == types.Unknown && p.Kind == types.Text:
+		return 1
+	case a.Kind == types.Unknown:
+		return 2
+	case a.Numeric() && p.Numeric():
+		return 1 + 2*max(0, numberRank(p)-numberRank(a))
+	case p.Kind == types.Text:
+		return 8
+	}
+	return 4
+}
+
+// numberRank is the place of a number type in INT → BIGINT → DECIMAL → DOUBLE.
+func numberRank(t types.Type) int {
+	switch t.Kind {
+	case types.Int32:
+		return 0
+	case types.Int64:
+		return 1
+	case types.Decimal:
+		return 2
+	}
+	return 3
+}
+
+func (r *registry) unknown(name string) error {
+	err := fail.New(fail.UndefinedFunction, "there is no function %s", name)
+	lower := strings.ToLower(name)
+	if r.scalars[lower] != nil || r.aggs[lower] != nil {
+		return err.WithHint("%s is used in the wrong place: aggregates cannot be called as scalars, nor scalars as aggregates.", name)
+	}
+	names := make([]string, 0, len(r.help))
+	for _, h := range r.help {
+		names = append(names, h.Name)
+	}
+	if near := fail.Closest(name, names); near != "" {
+		return err.WithHint("Did you mean %s?", near)
+	}
+	return err.WithHint("SHOW FUNCTIONS lists them all.")
+}
+
+func (e *entry) noOverload(name string, args []types.Type) error {
+	list := make([]string, len(e.overloads))
+	for i, o := range e.overloads {
+		list[i] = o.signature(name)
+	}
+	texts := make([]string, len(args))
+	for i, a := range args {
+		texts[i] = a.String()
+	}
+	return fail.New(fail.UndefinedFunction, "%s does not take (%s); it has: %s", name, strings.Join(texts, ", "), strings.Join(list, ", ")).
+		WithHint("Cast the arguments to one of these.")
+}
