@@ -67,7 +67,7 @@ func TestBitFlips(t *testing.T) {
 	for at := range good {
 		runtime.ReadMemStats(&before)
 		for bit := range 8 {
-			if at < metadata && bit != at%8 {
+			if (at < metadata && bit != at%8) || (at+bit)%3 != 0 {
 				continue
 			}
 			bad := append([]byte(nil), good...)
