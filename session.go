@@ -1,7 +1,16 @@
 package loam
 
 import (
+	"context"
+	"maps"
+	"sort"
+	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/loamdb/loam/catalog"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/planner"
 )
 
 // SessionConfig says who a session belongs to.
@@ -17,7 +26,194 @@ type Session struct {
 	engine *Engine
 	user   string
 
-	mu        sync.Mutex // guards the fields below
-	namespace string
-	options   map[string]string
+	mu      sync.Mutex // guards the field below
+	options map[string]string
 }
+
+// NewSession starts a session; it needs no closing.
+func (e *Engine) NewSession(cfg SessionConfig) *Session {
+	s := &Session{engine: e, user: cfg.User, options: map[string]string{}}
+	if cfg.Namespace != "" {
+		s.options[optNamespace] = cfg.Namespace
+	}
+	return s
+}
+
+// Options of a session.
+const (
+	optNamespace    = "schema"
+	optCatalog      = "catalog"
+	optMaxEndpoints = "loam.max_endpoints"
+	optWireTypes    = "loam.wire_types"
+)
+
+// setting describes a session option.
+type setting struct {
+	name, def, help string
+	check           func(ctx context.Context, e *Engine, value string) error
+}
+
+var settings = []setting{
+	{optCatalog, catalog.RootCatalog, "the catalog; there is one", oneOf(catalog.RootCatalog)},
+	{optNamespace, catalog.DefaultNamespace, "the namespace of names without one", nil},
+	{planner.OptionDisabledPasses, "", "optimizer passes to switch off, separated by commas", checkPasses},
+	{optMaxEndpoints, "1", "how many endpoints a scan query may answer with", positive},
+	{"loam.ordered_endpoints", "false", "allow several endpoints for ordered queries", oneOf("true", "false")},
+	{optWireTypes, "compat", "compat: types that every driver reads; native: all", oneOf("compat", "native")},
+	{"sql_dialect", "loam", "the SQL dialect", oneOf("loam")},
+}
+
+func oneOf(values ...string) func(context.Context, *Engine, string) error {
+	return func(_ context.Context, _ *Engine, v string) error {
+		for _, x := range values {
+			if strings.EqualFold(x, v) {
+				return nil
+			}
+		}
+		return fail.New(fail.InvalidParameter, "%q is not one of %s", v, strings.Join(values, ", "))
+	}
+}
+
+func positive(_ context.Context, _ *Engine, v string) error {
+	if n, err := strconv.Atoi(v); err != nil || n < 1 || n > 1024 {
+		return fail.New(fail.InvalidParameter, "%q is not a number from 1 to 1024", v)
+	}
+	return nil
+}
+
+func checkPasses(_ context.Context, _ *Engine, v string) error {
+	known := strings.Join(append(planner.PassNames(), "all"), ",")
+	for p := range strings.SplitSeq(v, ",") {
+		if p = strings.TrimSpace(p); p != "" && !strings.Contains(","+known+",", ","+strings.ToLower(p)+",") {
+			return fail.New(fail.InvalidParameter, "there is no optimizer pass %q", p).WithHint("The passes are %s.", known)
+		}
+	}
+	return nil
+}
+
+// findSetting finds an option by name without case; "namespace" and "search_path" are schema.
+func findSetting(name string) (setting, error) {
+	key := strings.ToLower(name)
+	if key == "namespace" || key == "search_path" || key == "current_schema" {
+		key = optNamespace
+	}
+	names := make([]string, 0, len(settings))
+	for _, s := range settings {
+		if s.name == key {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	e := fail.New(fail.InvalidParameter, "there is no setting %q", name)
+	if near := fail.Closest(key, names); near != "" {
+		return setting{}, e.WithHint("Did you mean %q?", near)
+	}
+	return setting{}, e.WithHint("SHOW ALL lists the settings.")
+}
+
+// Set sets an option. Errors: fail.InvalidParameter for an unknown option or a
+// bad value, fail.UndefinedNamespace.
+func (s *Session) Set(ctx context.Context, name, value string) error {
+	st, err := findSetting(name)
+	if err != nil {
+		return err
+	}
+	if st.check != nil {
+		if err := st.check(ctx, s.engine, value); err != nil {
+			return fail.New(fail.CodeOf(err), "%s: %s", st.name, err.Error())
+		}
+	}
+	if st.name == optNamespace {
+		if value, err = s.engine.namespaceNamed(ctx, value); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options[st.name] = value
+	return nil
+}
+
+// namespaceNamed finds a namespace without case and returns its declared spelling.
+func (e *Engine) namespaceNamed(ctx context.Context, name string) (string, error) {
+	names, err := e.cat.Namespaces(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range append(names, catalog.Reserved...) {
+		if strings.EqualFold(n, name) {
+			return n, nil
+		}
+	}
+	out := fail.New(fail.UndefinedNamespace, "there is no namespace %q", name)
+	if near := fail.Closest(name, names); near != "" {
+		return "", out.WithHint("Did you mean %q?", near)
+	}
+	return "", out.WithHint("SHOW NAMESPACES lists them.")
+}
+
+// Reset puts an option back to its default.
+func (s *Session) Reset(name string) error {
+	if strings.EqualFold(name, "all") {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.options = map[string]string{}
+		return nil
+	}
+	st, err := findSetting(name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.options, st.name)
+	return nil
+}
+
+// Option is the value of an option in force; false for an unknown one.
+func (s *Session) Option(name string) (string, bool) {
+	st, err := findSetting(name)
+	if err != nil {
+		return "", false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v, ok := s.options[st.name]; ok {
+		return v, true
+	}
+	return st.def, true
+}
+
+// Options are all options in force, by name.
+func (s *Session) Options() map[string]string {
+	s.mu.Lock()
+	set := maps.Clone(s.options)
+	s.mu.Unlock()
+	out := map[string]string{}
+	for _, st := range settings {
+		out[st.name] = st.def
+		if v, ok := set[st.name]; ok {
+			out[st.name] = v
+		}
+	}
+	return out
+}
+
+// OptionNames lists the options in order.
+func OptionNames() []string {
+	out := make([]string, len(settings))
+	for i, s := range settings {
+		out[i] = s.name
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Namespace is the session's default namespace.
+func (s *Session) Namespace() string {
+	v, _ := s.Option(optNamespace)
+	return v
+}
+
+// User is who the session belongs to.
+func (s *Session) User() string { return s.user }

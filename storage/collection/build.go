@@ -140,3 +140,15 @@ func vectorColumnsOf(obj *schema.Object, cols []*vec.Vector) []*vec.Vector {
 	}
 	return out
 }
+
+// KeysOf are the primary keys of n rows of typed columns.
+func KeysOf(obj *schema.Object, cols []*vec.Vector, n int) ([]string, error) {
+	out := make([]string, n)
+	for i := range n {
+		var err error
+		if out[i], err = source.KeyAt(obj, cols, i); err != nil {
+			return nil, rowError(err, i)
+		}
+	}
+	return out, nil
+}

@@ -292,3 +292,14 @@ func (c *Collection) WaitToken(ctx context.Context, t snapshot.Token, timeout ti
 		}
 	}
 }
+
+// EstimateRows is the number of live rows in the splits plus the tail's records, without I/O.
+func (c *Collection) EstimateRows() int64 {
+	n := c.Backlog().Records
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.st.manifest.Segments {
+		n += int64(c.st.manifest.Segments[i].Live())
+	}
+	return n
+}

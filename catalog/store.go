@@ -1,0 +1,213 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/metastore"
+)
+
+// Catalog reads and changes names and descriptions in a metastore. It implements
+// [Reader]. Safe for concurrent use; it caches nothing.
+type Catalog struct{ meta metastore.Store }
+
+// New returns the catalog of a metastore.
+func New(meta metastore.Store) *Catalog { return &Catalog{meta: meta} }
+
+// definition is the JSON of an object's description in the metastore.
+type definition struct {
+	Key     []int             `json:"key,omitempty"`
+	Fields  []field           `json:"fields"`
+	Dynamic bool              `json:"dynamic,omitempty"`
+	Options map[string]string `json:"options,omitempty"`
+}
+
+type field struct {
+	ID       int32  `json:"id"`
+	Name     string `json:"name"`
+	Type     string `json:"type"`
+	NotNull  bool   `json:"not_null,omitempty"`
+	FullText string `json:"fulltext,omitempty"`
+	Metric   string `json:"metric,omitempty"`
+	Modifier string `json:"modifier,omitempty"`
+}
+
+func encode(o *schema.Object) ([]byte, error) {
+	d := definition{Key: o.Key, Dynamic: o.Dynamic, Options: o.Options}
+	for _, f := range o.Fields {
+		d.Fields = append(d.Fields, field{ID: f.ID, Name: f.Name, Type: f.Type.String(), NotNull: f.NotNull,
+			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier})
+	}
+	b, err := json.Marshal(d)
+	if err == nil && len(b) > metastore.MaxValueBytes {
+		return nil, fail.New(fail.TooLarge, "the definition of %s takes %d bytes; the limit is %d", o.Name, len(b), metastore.MaxValueBytes)
+	}
+	return b, fail.Wrap(fail.Internal, err, "definition of %s", o.Name)
+}
+
+func decode(row metastore.Object) (*schema.Object, error) {
+	var d definition
+	if err := json.Unmarshal(row.Definition, &d); err != nil {
+		return nil, fail.New(fail.Corrupt, "definition of object %d (%s.%s): %v", row.ID, row.Namespace, row.Name, err)
+	}
+	o := &schema.Object{
+		ID: row.ID, Namespace: row.Namespace, Name: row.Name, Kind: schema.Kind(row.Kind), Incarnation: row.Incarnation,
+		SchemaVersion: row.SchemaVersion, Partitions: row.Partitions, Key: d.Key, Dynamic: d.Dynamic, Options: d.Options,
+	}
+	for _, f := range d.Fields {
+		t, ok := types.Parse(f.Type)
+		if !ok {
+			return nil, fail.New(fail.Unsupported, "field %q of %s has the type %q, which this Loam does not know", f.Name, row.Name, f.Type)
+		}
+		o.Fields = append(o.Fields, schema.Field{ID: f.ID, Name: f.Name, Type: t, NotNull: f.NotNull,
+			FullText: f.FullText, Metric: schema.Metric(f.Metric), Modifier: f.Modifier})
+	}
+	for _, k := range o.Key {
+		if k < 0 || k >= len(o.Fields) {
+			return nil, fail.New(fail.Corrupt, "definition of object %d: key field %d of %d", row.ID, k, len(o.Fields))
+		}
+	}
+	return o, nil
+}
+
+// Lookup implements Reader.
+func (c *Catalog) Lookup(ctx context.Context, namespace, name Name) (*schema.Object, error) {
+	row, err := c.meta.GetObject(ctx, namespace.Text, name.Text)
+	switch {
+	case fail.Is(err, fail.UndefinedNamespace):
+		return nil, c.noNamespace(ctx, namespace.Text)
+	case fail.Is(err, fail.UndefinedTable):
+		return nil, c.noObject(ctx, namespace.Text, name.Text)
+	case err != nil:
+		return nil, err
+	}
+	if name.Quoted && row.Name != name.Text {
+		return nil, fail.New(fail.UndefinedTable, "there is no object %q in namespace %s", name.Text, row.Namespace).
+			WithHint("Quoted names match exactly; did you mean %q?", row.Name)
+	}
+	if namespace.Quoted && row.Namespace != namespace.Text {
+		return nil, fail.New(fail.UndefinedNamespace, "there is no namespace %q", namespace.Text).
+			WithHint("Quoted names match exactly; did you mean %q?", row.Namespace)
+	}
+	return decode(row)
+}
+
+func (c *Catalog) noNamespace(ctx context.Context, name string) error {
+	e := fail.New(fail.UndefinedNamespace, "there is no namespace %q", name)
+	if names, err := c.Namespaces(ctx); err == nil {
+		if near := fail.Closest(name, names); near != "" {
+			return e.WithHint("Did you mean %q?", near)
+		}
+	}
+	return e.WithHint("SHOW NAMESPACES lists them; CREATE NAMESPACE %s makes one.", name)
+}
+
+func (c *Catalog) noObject(ctx context.Context, namespace, name string) error {
+	e := fail.New(fail.UndefinedTable, "there is no collection or table %q in namespace %s", name, namespace)
+	rows, err := c.meta.ListObjects(ctx, namespace)
+	if err != nil {
+		return e
+	}
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = r.Name
+	}
+	if near := fail.Closest(name, names); near != "" {
+		return e.WithHint("Did you mean %q?", near)
+	}
+	return e.WithHint("SHOW TABLES lists what there is.")
+}
+
+// ByID finds an object by id.
+func (c *Catalog) ByID(ctx context.Context, id uint64) (*schema.Object, error) {
+	row, err := c.meta.GetObjectByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return decode(row)
+}
+
+// Namespaces implements Reader.
+func (c *Catalog) Namespaces(ctx context.Context) ([]string, error) {
+	list, err := c.meta.ListNamespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(list))
+	for i, n := range list {
+		out[i] = n.Name
+	}
+	return out, nil
+}
+
+// Objects implements Reader.
+func (c *Catalog) Objects(ctx context.Context, namespace string) ([]*schema.Object, error) {
+	rows, err := c.meta.ListObjects(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*schema.Object, 0, len(rows))
+	for _, r := range rows {
+		o, err := decode(r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+	slices.SortFunc(out, func(a, b *schema.Object) int {
+		if d := strings.Compare(strings.ToLower(a.Namespace), strings.ToLower(b.Namespace)); d != 0 {
+			return d
+		}
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	})
+	return out, nil
+}
+
+// CreateNamespace makes a namespace and reports whether it is new. Reserved names are refused.
+func (c *Catalog) CreateNamespace(ctx context.Context, name string) (bool, error) {
+	if slices.Contains(Reserved, strings.ToLower(name)) {
+		return false, fail.New(fail.InvalidParameter, "%q is a reserved namespace", name).WithHint("Choose another name.")
+	}
+	return c.meta.CreateNamespace(ctx, name)
+}
+
+// DropNamespace removes an empty namespace.
+func (c *Catalog) DropNamespace(ctx context.Context, name string) error {
+	if strings.EqualFold(name, DefaultNamespace) {
+		return fail.New(fail.InvalidParameter, "namespace %s is the default one and stays", DefaultNamespace)
+	}
+	return c.meta.DropNamespace(ctx, name)
+}
+
+// Create adds an object; its field ids are assigned here. The description with
+// its id comes back.
+func (c *Catalog) Create(ctx context.Context, o *schema.Object) (*schema.Object, error) {
+	k := *o
+	k.Fields = slices.Clone(o.Fields)
+	for i := range k.Fields {
+		k.Fields[i].ID = int32(i + 1)
+	}
+	def, err := encode(&k)
+	if err != nil {
+		return nil, err
+	}
+	row, err := c.meta.CreateObject(ctx, metastore.Object{Namespace: o.Namespace, Name: o.Name, Kind: string(o.Kind), Partitions: o.Partitions, Definition: def})
+	if err != nil {
+		if fail.Is(err, fail.UndefinedNamespace) {
+			return nil, c.noNamespace(ctx, o.Namespace)
+		}
+		return nil, err
+	}
+	return decode(row)
+}
+
+// Drop removes an object.
+func (c *Catalog) Drop(ctx context.Context, id uint64) error { return c.meta.DropObject(ctx, id) }
+
+// Revision grows with every change of the catalog.
+func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.meta.CatalogRevision(ctx) }

@@ -1,0 +1,230 @@
+package loam
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/loamdb/loam/catalog"
+	"github.com/loamdb/loam/functions"
+	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/mem"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/planner"
+	"github.com/loamdb/loam/storage/collection"
+	"github.com/loamdb/loam/storage/object"
+	"github.com/loamdb/loam/storage/wal"
+	"github.com/loamdb/loam/worker"
+)
+
+// Version is Loam's version.
+const Version = "0.1.0"
+
+// Config says where data lies and what an engine may use. The zero value is an
+// engine in memory that reads no files.
+type Config struct {
+	// Dir is the data directory; "" keeps everything in memory.
+	Dir string
+	// Endpoint is written into the directory's lock, for the error that a second
+	// process gets.
+	Endpoint string
+	// Files are the directories that read_parquet and read_json may read; none by default.
+	Files []string
+	// Collection are the budgets of each collection.
+	Collection collection.Options
+	// QueryMemoryBytes bounds the memory of all running queries; 0 means 8 GiB.
+	QueryMemoryBytes int64
+	// WALRetention is how long log objects stay after they were applied, so that
+	// tickets with a tail can be redeemed; 0 means 10 minutes.
+	WALRetention time.Duration
+	// NoSync leaves out every fsync: for the control builds of durability tests only.
+	NoSync bool
+	// Clock and IDs default to the machine's.
+	Clock clock.Clock
+	IDs   clock.IDs
+	// OnError is told of failures of background tasks.
+	OnError func(task string, err error)
+}
+
+// Engine is an open data directory. Safe for concurrent use.
+type Engine struct {
+	cfg     Config
+	lock    io.Closer
+	store   object.Store
+	meta    metastore.Store
+	log     *wal.Log
+	cat     *catalog.Catalog
+	fns     expr.Registry
+	planner *planner.Planner
+	memory  *mem.Tracker
+	pool    *worker.Pool
+	queries queryLog
+
+	mu       sync.Mutex // guards the fields below
+	open     map[uint64]*collection.Collection
+	lastTrim time.Duration
+	opened   bool // all objects that were there at the start
+	closed   bool
+}
+
+// Open opens or makes a data directory. Errors: fail.Locked when another process
+// has it; fail.Unsupported for a newer format.
+func Open(ctx context.Context, cfg Config) (*Engine, error) {
+	if cfg.Clock == nil {
+		cfg.Clock = clock.Real()
+	}
+	if cfg.IDs == nil {
+		cfg.IDs = clock.RandomIDs(cfg.Clock)
+	}
+	if cfg.QueryMemoryBytes == 0 {
+		cfg.QueryMemoryBytes = 8 << 30
+	}
+	if cfg.WALRetention == 0 {
+		cfg.WALRetention = 10 * time.Minute
+	}
+	e := &Engine{cfg: cfg, open: map[uint64]*collection.Collection{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
+	if err := e.openStores(ctx); err != nil {
+		e.closeStores()
+		return nil, err
+	}
+	e.log = wal.New(e.store, e.meta, cfg.Clock, cfg.IDs, wal.Options{})
+	e.cat = catalog.New(e.meta)
+	if _, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace); err != nil {
+		_ = e.log.Close()
+		e.closeStores()
+		return nil, err
+	}
+	e.fns = functions.Default()
+	e.planner = planner.New(e.cat, e.fns).WithFiles(e).WithStats(e)
+	e.pool = worker.Start(e, e.meta, cfg.Clock, cfg.IDs.ULID(), worker.Options{OnError: cfg.OnError})
+	return e, nil
+}
+
+func (e *Engine) openStores(ctx context.Context) error {
+	if e.cfg.Dir == "" {
+		e.store = object.NewMem()
+		e.meta = metastore.NewMem(e.cfg.Clock, e.cfg.IDs, metastore.Options{})
+		return nil
+	}
+	var err error
+	if e.lock, err = object.LockDir(e.cfg.Dir, e.cfg.Endpoint); err != nil {
+		return err
+	}
+	if e.store, err = object.OpenFile(filepath.Join(e.cfg.Dir, "store"), e.cfg.IDs, object.FileOptions{NoSync: e.cfg.NoSync}); err != nil {
+		return err
+	}
+	e.meta, err = metastore.OpenEmbedded(ctx, filepath.Join(e.cfg.Dir, "meta"), e.cfg.Clock, e.cfg.IDs, metastore.EmbeddedOptions{NoSync: e.cfg.NoSync})
+	return err
+}
+
+func (e *Engine) closeStores() {
+	if e.meta != nil {
+		_ = e.meta.Close()
+	}
+	if e.lock != nil {
+		_ = e.lock.Close()
+	}
+}
+
+// Close stops background work and closes the directory. Acknowledged writes are
+// safe before and after; running queries fail.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	e.pool.Close()
+	err := e.log.Close()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.open {
+		c.Close()
+	}
+	e.closeStores()
+	return err
+}
+
+// Ready reports whether the engine can serve: the metastore answers.
+func (e *Engine) Ready(ctx context.Context) error {
+	_, err := e.meta.Info(ctx)
+	return err
+}
+
+// Catalog reads names and descriptions.
+func (e *Engine) Catalog() *catalog.Catalog { return e.cat }
+
+// Secret returns n random bytes, the same on every node and after restarts.
+func (e *Engine) Secret(ctx context.Context, name string, n int) ([]byte, error) {
+	return e.meta.Secret(ctx, name, n)
+}
+
+// Now is the time on the metastore's clock.
+func (e *Engine) Now(ctx context.Context) (time.Time, error) {
+	ms, err := e.meta.Now(ctx)
+	return time.UnixMilli(ms).UTC(), err
+}
+
+// Functions lists the SQL functions.
+func (e *Engine) Functions() []expr.FuncHelp { return e.fns.Names() }
+
+// Rows implements planner.Stats: the live rows of what is open already.
+func (e *Engine) Rows(obj *schema.Object) (float64, bool) {
+	e.mu.Lock()
+	c := e.open[obj.ID]
+	e.mu.Unlock()
+	if c == nil {
+		return 0, false
+	}
+	return float64(c.EstimateRows()), true
+}
+
+// collection returns the opened collection of an object, and hands it the newest
+// description.
+func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collection.Collection, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, fail.New(fail.Unavailable, "the engine is closed")
+	}
+	if c := e.open[obj.ID]; c != nil {
+		c.SetObject(obj)
+		return c, nil
+	}
+	c, err := collection.Open(ctx, e.deps(), obj, e.cfg.Collection)
+	if err != nil {
+		return nil, err
+	}
+	e.open[obj.ID] = c
+	return c, nil
+}
+
+func (e *Engine) deps() collection.Deps {
+	return collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock}
+}
+
+// byID opens the collection of an object id.
+func (e *Engine) byID(ctx context.Context, id uint64) (*collection.Collection, error) {
+	obj, err := e.cat.ByID(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return e.collection(ctx, obj)
+}
+
+// forget closes a dropped object.
+func (e *Engine) forget(id uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.open[id]; c != nil {
+		c.Close()
+		delete(e.open, id)
+	}
+}

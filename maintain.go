@@ -1,0 +1,77 @@
+package loam
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/collection"
+	"github.com/loamdb/loam/worker"
+)
+
+// trimEvery is how often the log is swept.
+const trimEvery = 30 * time.Second
+
+// Due implements worker.Runner: applies and merges of every object, and the
+// sweep of the log.
+func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
+	if err := e.openAll(ctx); err != nil {
+		return nil, err
+	}
+	var tasks []worker.Task
+	e.mu.Lock()
+	list := make([]*collection.Collection, 0, len(e.open))
+	for _, c := range e.open {
+		list = append(list, c)
+	}
+	now := e.cfg.Clock.Mono()
+	trim := now-e.lastTrim >= trimEvery
+	if trim {
+		e.lastTrim = now
+	}
+	e.mu.Unlock()
+	for _, c := range list {
+		obj := c.Object()
+		if c.Due() {
+			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Apply, Run: c.Apply})
+		} else if c.NeedsMerge() {
+			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: c.Merge})
+		}
+	}
+	if trim {
+		tasks = append(tasks, worker.Task{Key: "wal/trim", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {
+			_, err := e.log.Trim(ctx, e.cfg.WALRetention)
+			return err
+		}})
+	}
+	return tasks, nil
+}
+
+// openAll opens the objects that nobody has asked for since the start, once, so
+// that what the log holds of them is applied.
+func (e *Engine) openAll(ctx context.Context) error {
+	e.mu.Lock()
+	done := e.opened
+	e.mu.Unlock()
+	if done {
+		return nil
+	}
+	objs, err := e.cat.Objects(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, obj := range objs {
+		c, err := e.collection(ctx, obj)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Strong(ctx); err != nil {
+			return err
+		}
+	}
+	e.mu.Lock()
+	e.opened = true
+	e.mu.Unlock()
+	return nil
+}

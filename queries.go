@@ -1,0 +1,109 @@
+package loam
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/loamdb/loam/catalog"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/vec"
+)
+
+// keptQueries is how many statements system.queries remembers.
+const keptQueries = 1000
+
+// queryLog remembers the last statements with their times. The zero value is ready.
+type queryLog struct {
+	mu   sync.Mutex // guards the fields below and the entries
+	list []*queryEntry
+	next int64
+}
+
+type queryEntry struct {
+	id        int64
+	user      string
+	namespace string
+	sql       string
+	state     string
+	err       string
+	started   time.Time
+	began     time.Duration
+	executed  time.Duration
+	finished  time.Duration
+	rows      int64
+}
+
+func (q *queryLog) start(e *Engine, st *Statement) *queryEntry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.next++
+	entry := &queryEntry{id: q.next, user: st.session.user, namespace: st.session.Namespace(), sql: st.prepared.SQL,
+		state: "running", started: e.cfg.Clock.Now(), began: e.cfg.Clock.Mono()}
+	q.list = append(q.list, entry)
+	if n := len(q.list); n > keptQueries {
+		q.list = append([]*queryEntry(nil), q.list[n-keptQueries:]...)
+	}
+	return entry
+}
+
+// finish notes the outcome and, for a query, follows its rows to the end.
+func (q *queryLog) finish(e *Engine, entry *queryEntry, res *Result, err error) (*Result, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	entry.executed = e.cfg.Clock.Mono() - entry.began
+	if err != nil {
+		entry.state, entry.err, entry.finished = "failed", fail.As(err).Message, entry.executed
+		return nil, err
+	}
+	if res.next == nil {
+		entry.state, entry.rows, entry.finished = "done", res.Affected, entry.executed
+		return res, nil
+	}
+	next, closer := res.next, res.close
+	res.next = func(ctx context.Context) (*vec.Chunk, error) {
+		c, err := next(ctx)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if c != nil {
+			entry.rows += int64(c.Rows())
+		}
+		if err != nil {
+			entry.state, entry.err = "failed", fail.As(err).Message
+		}
+		return c, err
+	}
+	res.close = func() error {
+		var err error
+		if closer != nil {
+			err = closer()
+		}
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if entry.state == "running" {
+			entry.state = "done"
+		}
+		entry.finished = e.cfg.Clock.Mono() - entry.began
+		return err
+	}
+	return res, nil
+}
+
+func queryRecords(_ context.Context, s *Session) ([]record, error) {
+	q := &s.engine.queries
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var out []record
+	for _, e := range q.list {
+		r := record{
+			"id": vec.Int64(e.id), "user": vec.Text(e.user), "namespace": vec.Text(e.namespace), "sql": vec.Text(e.sql), "state": vec.Text(e.state),
+			"rows": vec.Int64(e.rows), "execute_ms": vec.Double(float64(e.executed.Microseconds()) / 1000),
+			"total_ms": vec.Double(float64(e.finished.Microseconds()) / 1000),
+		}
+		setText(r, "error", e.err)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func plainName(s string) catalog.Name { return catalog.Name{Text: s} }

@@ -1,0 +1,279 @@
+package loam
+
+import (
+	"context"
+
+	"github.com/loamdb/loam/exec"
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/mem"
+	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/collection"
+)
+
+// snapshots are the states that one statement reads, by object id.
+type snapshots map[uint64]*collection.Snapshot
+
+// objectsOf lists the objects that a plan reads, in order of first use.
+func objectsOf(root plan.Node) []uint64 {
+	var out []uint64
+	seen := map[uint64]bool{}
+	plan.Walk(root, func(n plan.Node) bool {
+		var id uint64
+		switch x := n.(type) {
+		case *plan.Scan:
+			id = x.Object.ID
+		case *plan.SearchScan:
+			id = x.Object.ID
+		}
+		if id != 0 && !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+		return true
+	})
+	return out
+}
+
+// pin takes a strong snapshot of every object that the plan reads, all at one
+// revision of the metastore.
+func (e *Engine) pin(ctx context.Context, root plan.Node) (Pin, snapshots, error) {
+	now, err := e.meta.Now(ctx)
+	if err != nil {
+		return Pin{}, nil, err
+	}
+	p := Pin{NowMicros: now * 1000}
+	ids := objectsOf(root)
+	snaps := snapshots{}
+	if len(ids) == 0 {
+		return p, snaps, nil
+	}
+	at, err := e.meta.Snapshot(ctx, ids)
+	if err != nil {
+		return Pin{}, nil, err
+	}
+	for i, id := range ids {
+		c, err := e.byID(ctx, id)
+		if err != nil {
+			return Pin{}, nil, err
+		}
+		s, err := c.At(ctx, at.Objects[i].Head, at.Objects[i].Partitions)
+		if err != nil {
+			return Pin{}, nil, err
+		}
+		snaps[id] = s
+		p.Objects = append(p.Objects, objectPin(s))
+	}
+	return p, snaps, nil
+}
+
+func objectPin(s *collection.Snapshot) ObjectPin {
+	obj := s.Object()
+	return ObjectPin{ObjectID: obj.ID, Incarnation: obj.Incarnation, SchemaVersion: obj.SchemaVersion, Version: s.Version(), Bounds: s.Bounds()}
+}
+
+// unpin opens the snapshots of a pin. Errors: SnapshotExpired, UndefinedTable.
+func (e *Engine) unpin(ctx context.Context, p Pin) (snapshots, error) {
+	snaps := snapshots{}
+	for _, o := range p.Objects {
+		s, err := e.pinned(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		snaps[o.ObjectID] = s
+	}
+	return snaps, nil
+}
+
+func (e *Engine) pinned(ctx context.Context, o ObjectPin) (*collection.Snapshot, error) {
+	c, err := e.byID(ctx, o.ObjectID)
+	if err != nil {
+		return nil, err
+	}
+	if obj := c.Object(); obj.Incarnation != o.Incarnation {
+		return nil, fail.New(fail.SnapshotExpired, "%s was dropped and made again", obj.Name)
+	}
+	s, err := c.Pinned(ctx, o.Version, o.Bounds)
+	if err != nil || o.Part == nil {
+		return s, err
+	}
+	return s.Restrict(o.Part.Fragments, o.Part.Tail), nil
+}
+
+// Pin takes a strong snapshot of every object that a query reads.
+func (st *Statement) Pin(ctx context.Context) (Pin, error) {
+	q, ok := st.prepared.Statement.(*plan.Query)
+	if !ok {
+		now, err := st.session.engine.meta.Now(ctx)
+		return Pin{NowMicros: now * 1000}, err
+	}
+	p, _, err := st.session.engine.pin(ctx, q.Root)
+	return p, err
+}
+
+// ExecutePinned runs a query at a pin; other statements do not take one.
+func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) {
+	if len(st.prepared.Params) > 0 {
+		return nil, fail.New(fail.UndefinedParameter, "the statement has %d parameters, none are bound", len(st.prepared.Params))
+	}
+	q, ok := st.prepared.Statement.(*plan.Query)
+	if !ok {
+		if _, explain := st.prepared.Statement.(*plan.Explain); explain {
+			return st.Execute(ctx)
+		}
+		return nil, fail.New(fail.BadRequest, "only a query runs at a pin")
+	}
+	e := st.session.engine
+	entry := e.queries.start(e, st)
+	snaps, err := e.unpin(ctx, p)
+	if err != nil {
+		return e.queries.finish(e, entry, nil, err)
+	}
+	res, err := st.run(ctx, q, p, snaps)
+	return e.queries.finish(e, entry, res, err)
+}
+
+// Split cuts the pin of a scan-filter-project query over one object into at most
+// limit pins whose results together are the query's. Other plans give the pin back.
+func (st *Statement) Split(_ context.Context, p Pin, limit int) ([]Pin, error) {
+	q, ok := st.prepared.Statement.(*plan.Query)
+	if !ok || limit <= 1 || len(p.Objects) != 1 || !splittable(q.Root) {
+		return []Pin{p}, nil
+	}
+	s, err := st.session.engine.pinned(context.Background(), p.Objects[0])
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]Part, 0, limit)
+	for _, f := range s.Fragments() {
+		if len(groups) < limit-1 || len(groups) == 0 {
+			groups = append(groups, Part{})
+		}
+		at := len(groups) - 1
+		groups[at].Fragments = append(groups[at].Fragments, f)
+	}
+	if s.TailLive() > 0 || len(groups) == 0 {
+		groups = append(groups, Part{Tail: true})
+	}
+	out := make([]Pin, len(groups))
+	for i := range groups {
+		obj := p.Objects[0]
+		obj.Part = &groups[i]
+		out[i] = Pin{NowMicros: p.NowMicros, Objects: []ObjectPin{obj}}
+	}
+	return out, nil
+}
+
+// splittable reports plans of scan, filter and project alone, without a limit.
+func splittable(n plan.Node) bool {
+	switch x := n.(type) {
+	case *plan.Scan:
+		return x.Limit == plan.NoLimit
+	case *plan.Filter:
+		return splittable(x.Input)
+	case *plan.Project:
+		return splittable(x.Input)
+	}
+	return false
+}
+
+// run starts a query at snapshots.
+func (st *Statement) run(ctx context.Context, q *plan.Query, p Pin, snaps snapshots) (*Result, error) {
+	r, tracker, err := st.start(ctx, q.Root, p, snaps, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Columns: q.Cols, Affected: -1, next: r.Next, close: func() error {
+		err := r.Close()
+		tracker.Close()
+		return err
+	}}, nil
+}
+
+func (st *Statement) start(ctx context.Context, root plan.Node, p Pin, snaps snapshots, profile bool) (*exec.Result, *mem.Tracker, error) {
+	e := st.session.engine
+	tracker := e.memory.Child("query", mem.NoLimit)
+	env := st.env(ctx, p)
+	src := &sources{engine: e, session: st.session, snaps: snaps, env: env}
+	r, err := exec.Run(ctx, root, env, src, exec.Options{Memory: tracker, Profile: profile, Clock: e.cfg.Clock})
+	if err != nil {
+		tracker.Close()
+		return nil, nil, err
+	}
+	return r, tracker, nil
+}
+
+// collect runs a plan to the end and returns its columns as whole vectors.
+func (st *Statement) collect(ctx context.Context, root plan.Node, p Pin, snaps snapshots) ([]*vec.Vector, int, error) {
+	r, tracker, err := st.start(ctx, root, p, snaps, false)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer tracker.Close()
+	defer func() { _ = r.Close() }()
+	cols := root.Columns()
+	ts := make([]types.Type, len(cols))
+	for i, c := range cols {
+		ts[i] = c.Type
+	}
+	all := vec.NewChunk(ts, 0)
+	for {
+		c, err := r.Next(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if c == nil {
+			return all.Cols, all.N, nil
+		}
+		all.AppendRows(c)
+	}
+}
+
+// sources opens the leaves of one statement.
+type sources struct {
+	engine  *Engine
+	session *Session
+	snaps   snapshots
+	env     *expr.Env
+}
+
+func (s *sources) snapshot(id uint64, name string) (*collection.Snapshot, error) {
+	if snap := s.snaps[id]; snap != nil {
+		return snap, nil
+	}
+	return nil, fail.Bug("no snapshot of %s (%d)", name, id)
+}
+
+// Scan implements exec.Sources.
+func (s *sources) Scan(_ context.Context, n *plan.Scan) (exec.Source, error) {
+	snap, err := s.snapshot(n.Object.ID, n.Object.Name)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Scan(s.env, n)
+}
+
+// Search implements exec.Sources.
+func (s *sources) Search(_ context.Context, n *plan.SearchScan) (exec.Source, error) {
+	snap, err := s.snapshot(n.Object.ID, n.Object.Name)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Search(s.env, n)
+}
+
+// System implements exec.Sources.
+func (s *sources) System(ctx context.Context, n *plan.SystemScan) (exec.Source, error) {
+	c, err := s.session.systemRows(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	return &oneChunk{chunk: c}, nil
+}
+
+// File implements exec.Sources.
+func (s *sources) File(_ context.Context, n *plan.FileScan) (exec.Source, error) {
+	return s.engine.openFiles(n)
+}

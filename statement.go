@@ -1,0 +1,156 @@
+package loam
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/planner"
+)
+
+func (s *Session) planning() planner.Session {
+	return planner.Session{Namespace: s.Namespace(), User: s.user, Options: s.Options()}
+}
+
+// Prepare parses, binds and optimizes exactly one statement. params are types
+// that the client declares; nil leaves them to the context.
+func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) (*Statement, error) {
+	list, err := s.engine.planner.Prepare(ctx, s.planning(), sql, params)
+	if err != nil {
+		return nil, err
+	}
+	switch len(list) {
+	case 0:
+		return nil, fail.New(fail.Syntax, "the statement is empty")
+	case 1:
+		return &Statement{session: s, prepared: list[0]}, nil
+	}
+	return nil, fail.New(fail.Syntax, "%d statements where one is expected", len(list)).WithHint("Send them one by one.")
+}
+
+// Query prepares, binds and executes one statement.
+func (s *Session) Query(ctx context.Context, sql string, args ...vec.Value) (*Result, error) {
+	st, err := s.Prepare(ctx, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	if st, err = st.Bind(ctx, args); err != nil {
+		return nil, err
+	}
+	return st.Execute(ctx)
+}
+
+// SQL is the statement's text.
+func (st *Statement) SQL() string { return st.prepared.SQL }
+
+// Params are the parameters' types in order of first use; Unknown where no
+// context says (bound as text).
+func (st *Statement) Params() []types.Type { return st.prepared.Params }
+
+// IsQuery reports whether the statement answers with rows.
+func (st *Statement) IsQuery() bool {
+	switch st.prepared.Statement.(type) {
+	case *plan.Query, *plan.Explain:
+		return true
+	}
+	return false
+}
+
+// IsDDL reports whether the statement changes the catalog or the session.
+func (st *Statement) IsDDL() bool {
+	switch st.prepared.Statement.(type) {
+	case *plan.Query, *plan.Explain, *plan.Insert, *plan.Update, *plan.Delete:
+		return false
+	}
+	return true
+}
+
+// explainColumns are the output of EXPLAIN.
+var explainColumns = []plan.Column{{ID: 1, Name: "plan", Type: types.Of(types.Text)}}
+
+// Columns are the output columns; empty for statements without rows.
+func (st *Statement) Columns() []plan.Column {
+	switch x := st.prepared.Statement.(type) {
+	case *plan.Query:
+		return x.Cols
+	case *plan.Explain:
+		return explainColumns
+	}
+	return nil
+}
+
+// Bind returns the statement with its parameters replaced, each value cast to
+// the parameter's type. The count must match.
+func (st *Statement) Bind(_ context.Context, values []vec.Value) (*Statement, error) {
+	pr, err := planner.BindParams(st.prepared, values)
+	if err != nil {
+		return nil, err
+	}
+	return &Statement{session: st.session, prepared: pr, values: values}, nil
+}
+
+// Execute runs the statement: a query starts at a strong snapshot, anything else
+// is done when Execute returns. The caller closes the result.
+func (st *Statement) Execute(ctx context.Context) (*Result, error) {
+	if len(st.prepared.Params) > 0 {
+		return nil, fail.New(fail.UndefinedParameter, "the statement has %d parameters, none are bound", len(st.prepared.Params))
+	}
+	e := st.session.engine
+	entry := e.queries.start(e, st)
+	res, err := st.execute(ctx)
+	return e.queries.finish(e, entry, res, err)
+}
+
+func (st *Statement) execute(ctx context.Context) (*Result, error) {
+	e := st.session.engine
+	switch x := st.prepared.Statement.(type) {
+	case *plan.Query:
+		pin, snaps, err := e.pin(ctx, x.Root)
+		if err != nil {
+			return nil, err
+		}
+		return st.run(ctx, x, pin, snaps)
+	case *plan.Explain:
+		return st.explain(ctx, x)
+	case *plan.Insert:
+		return st.insert(ctx, x)
+	case *plan.Update:
+		return st.retried(ctx, func() (*Result, error) { return st.update(ctx, x) })
+	case *plan.Delete:
+		return st.retried(ctx, func() (*Result, error) { return st.delete(ctx, x) })
+	}
+	return st.session.change(ctx, st.prepared.Statement)
+}
+
+// dmlTries bounds how often a statement that reads and writes is computed again
+// because its rows changed under it.
+const dmlTries = 50
+
+func (st *Statement) retried(ctx context.Context, f func() (*Result, error)) (*Result, error) {
+	for try := 1; ; try++ {
+		res, err := f()
+		if !fail.Is(err, fail.Conflict) || try == dmlTries || ctx.Err() != nil {
+			return res, err
+		}
+	}
+}
+
+// env is the evaluation environment of a statement at the time of a pin.
+func (st *Statement) env(ctx context.Context, pin Pin) *expr.Env {
+	return &expr.Env{Ctx: ctx, Now: time.UnixMicro(pin.NowMicros).UTC(), Namespace: st.session.Namespace(), User: st.session.user}
+}
+
+// endpoints is the session's loam.max_endpoints.
+func (s *Session) endpoints() int {
+	v, _ := s.Option(optMaxEndpoints)
+	n, err := strconv.Atoi(v)
+	if err != nil {
+		return 1
+	}
+	return n
+}

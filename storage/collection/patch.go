@@ -1,0 +1,180 @@
+package collection
+
+import (
+	"context"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/internal/source"
+)
+
+// find locates the live rows of keys; a key without one has a nil view.
+func (s *Snapshot) find(ctx context.Context, keys []string) ([]scored, error) {
+	at := make(map[string][]int, len(keys))
+	for i, k := range keys {
+		at[k] = append(at[k], i)
+	}
+	out := make([]scored, len(keys))
+	put := func(v *view, key string, row int) {
+		for _, i := range at[key] {
+			out[i] = scored{view: v, row: uint32(row)}
+		}
+	}
+	for _, v := range s.views {
+		if err := v.findKeys(ctx, at, put); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (v *view) findKeys(_ context.Context, want map[string][]int, put func(*view, string, int)) error {
+	switch p := v.part.(type) {
+	case *tailPart:
+		for row, k := range p.g.keyRange(0, p.n) {
+			if want[k] != nil && !v.excluded.Contains(uint32(row)) {
+				put(v, k, row)
+			}
+		}
+	case *split:
+		for k := range want {
+			row, ok, err := p.lookup(k)
+			if err != nil {
+				return err
+			}
+			if ok && !v.excluded.Contains(uint32(row)) {
+				put(v, k, int(row))
+			}
+		}
+	}
+	return nil
+}
+
+// Patch makes log rows that change some fields of documents: values has one
+// vector a field with a row a key, nil where the field keeps its value. All keys
+// must be live in the snapshot; if a key field changes, the document moves to
+// its new key.
+func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vector) (*Rows, error) {
+	n := len(keys)
+	for i := range s.obj.Fields {
+		if values[i] == nil {
+			continue
+		}
+		if err := checkColumn(s.obj, i, values[i], n); err != nil {
+			return nil, err
+		}
+	}
+	at, err := s.find(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i := range at {
+		if at[i].view == nil {
+			return nil, fail.New(fail.InvalidParameter, "row %d: %s has no document with the key %q", i+1, s.obj.Name, keys[i]).
+				WithHint("A patch changes documents that exist; use upsert for new ones.")
+		}
+	}
+	search := &Search{snap: s}
+	docs, err := search.gather(ctx, sourceRef, at)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{Cols: make([]*vec.Vector, len(s.obj.Fields))}
+	for _, f := range vectorFields(s.obj) {
+		if r.Cols[f] = values[f]; values[f] == nil {
+			field := s.obj.Fields[f]
+			if r.Cols[f], err = search.gather(ctx, colRef{field: f, id: field.ID, name: field.Name, t: field.Type}, at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	x := source.NewExtractor(s.obj)
+	for i := range keys {
+		doc, err := x.Patch(docs.Strings.At(i), values, i)
+		if err != nil {
+			return nil, rowError(err, i)
+		}
+		r.Keys = append(r.Keys, keys[i])
+		r.Sources = append(r.Sources, doc)
+		r.Delete = append(r.Delete, false)
+	}
+	return s.moveKeys(x, r, values)
+}
+
+// moveKeys gives documents whose key fields changed their new key, and deletes
+// the old one first.
+func (s *Snapshot) moveKeys(x *source.Extractor, r *Rows, values []*vec.Vector) (*Rows, error) {
+	changed := false
+	for _, k := range s.obj.Key {
+		changed = changed || values[k] != nil
+	}
+	if !changed {
+		return r, nil
+	}
+	out := &Rows{Cols: make([]*vec.Vector, len(r.Cols))}
+	for f, c := range r.Cols {
+		if c != nil {
+			out.Cols[f] = vec.New(c.Type, c.N)
+		}
+	}
+	add := func(key string, doc []byte, del bool, row int) {
+		out.Keys, out.Sources, out.Delete = append(out.Keys, key), append(out.Sources, doc), append(out.Delete, del)
+		for f, c := range r.Cols {
+			switch {
+			case c == nil:
+			case del:
+				out.Cols[f].AppendNull()
+			default:
+				out.Cols[f].AppendRows(c, []int32{int32(row)}, 1)
+			}
+		}
+	}
+	for i, old := range r.Keys {
+		key, err := x.KeyOf(r.Sources[i])
+		if err != nil {
+			return nil, rowError(err, i)
+		}
+		if key != old {
+			add(old, nil, true, i)
+		}
+		add(key, r.Sources[i], false, i)
+	}
+	return out, nil
+}
+
+// UpdateTable makes log rows that replace table rows by copies with some fields
+// changed; the copies get new identities.
+func (s *Snapshot) UpdateTable(ctx context.Context, ids []Identity, values []*vec.Vector) (*Rows, error) {
+	if s.obj.Kind != schema.Table {
+		return nil, fail.Bug("%s is a %s", s.obj.Name, s.obj.Kind)
+	}
+	keys := make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = id.key()
+	}
+	at, err := s.find(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i := range at {
+		if at[i].view == nil {
+			return nil, fail.Bug("row %d of partition %d of %s is not in the snapshot", ids[i].Offset, ids[i].Partition, s.obj.Name)
+		}
+	}
+	search := &Search{snap: s}
+	cols := make([]*vec.Vector, len(s.obj.Fields))
+	for f, field := range s.obj.Fields {
+		if cols[f] = values[f]; cols[f] == nil {
+			if cols[f], err = search.gather(ctx, colRef{field: f, id: field.ID, name: field.Name, t: field.Type}, at); err != nil {
+				return nil, err
+			}
+		}
+	}
+	r, err := FromColumns(s.obj, cols, len(ids))
+	if err != nil {
+		return nil, err
+	}
+	r.Gone = ids
+	return r, nil
+}

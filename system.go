@@ -1,0 +1,172 @@
+package loam
+
+import (
+	"context"
+	"sort"
+	"strings"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/planner"
+)
+
+// record is one row of a system table by column name; an absent column is NULL.
+type record map[string]vec.Value
+
+// systemTables make the rows of each table that the planner knows.
+var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, error){
+	"namespaces":  namespaceRecords,
+	"collections": collectionRecords,
+	"tables":      tableRecords,
+	"columns":     columnRecords,
+	"functions":   functionRecords,
+	"settings":    settingRecords,
+	"queries":     queryRecords,
+}
+
+// systemRows reads a system table.
+func (s *Session) systemRows(ctx context.Context, n *plan.SystemScan) (*vec.Chunk, error) {
+	f := systemTables[n.Table]
+	if f == nil {
+		return nil, fail.Bug("system table %q has no rows", n.Table)
+	}
+	recs, err := f(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c := &vec.Chunk{N: len(recs)}
+	for _, col := range n.Cols {
+		v := vec.New(col.Type, len(recs))
+		for _, r := range recs {
+			val, ok := r[col.Field]
+			if !ok {
+				val = vec.Null(col.Type)
+			}
+			v.Append(val)
+		}
+		c.Cols = append(c.Cols, v)
+	}
+	return c, nil
+}
+
+func namespaceRecords(ctx context.Context, s *Session) ([]record, error) {
+	names, err := s.engine.cat.Namespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, n := range names {
+		out = append(out, record{"namespace": vec.Text(n)})
+	}
+	return out, nil
+}
+
+func collectionRecords(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := s.engine.cat.Objects(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		if o.Kind != schema.Collection {
+			continue
+		}
+		keys := make([]string, len(o.Key))
+		for i, k := range o.Key {
+			keys[i] = o.Fields[k].Name
+		}
+		r := objectRecord(o)
+		r["collection"] = vec.Text(o.Name)
+		r["primary_key"] = vec.Text(strings.Join(keys, ", "))
+		r["dynamic"] = vec.Bool(o.Dynamic)
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func objectRecord(o *schema.Object) record {
+	return record{
+		"namespace": vec.Text(o.Namespace), "name": vec.Text(o.Name), "kind": vec.Text(string(o.Kind)), "id": vec.Int64(int64(o.ID)),
+		"partitions": vec.Int32(int32(o.Partitions)), "schema_version": vec.Int64(int64(o.SchemaVersion)), "options": vec.Text(optionsText(o.Options)),
+	}
+}
+
+func optionsText(m map[string]string) string {
+	parts := make([]string, 0, len(m))
+	for k, v := range m {
+		parts = append(parts, k+" = "+v)
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, ", ")
+}
+
+func tableRecords(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := s.engine.cat.Objects(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		out = append(out, objectRecord(o))
+	}
+	for _, t := range planner.SystemTables() {
+		out = append(out, record{"namespace": vec.Text("system"), "name": vec.Text(t.Name), "kind": vec.Text("system table")})
+	}
+	return out, nil
+}
+
+func columnRecords(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := s.engine.cat.Objects(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		for i, f := range o.Fields {
+			r := record{
+				"namespace": vec.Text(o.Namespace), "table": vec.Text(o.Name), "column": vec.Text(f.Name), "position": vec.Int32(int32(i + 1)),
+				"type": vec.Text(f.Type.String()), "nullable": vec.Bool(!f.NotNull && !o.IsKey(i)),
+			}
+			for k, at := range o.Key {
+				if at == i {
+					r["key_position"] = vec.Int32(int32(k + 1))
+				}
+			}
+			setText(r, "fulltext", f.FullText)
+			setText(r, "distance", string(f.Metric))
+			setText(r, "modifier", f.Modifier)
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+func setText(r record, name, value string) {
+	if value != "" {
+		r[name] = vec.Text(value)
+	}
+}
+
+func functionRecords(_ context.Context, s *Session) ([]record, error) {
+	var out []record
+	for _, f := range s.engine.fns.Names() {
+		out = append(out, record{"name": vec.Text(f.Name), "kind": vec.Text(f.Kind), "signature": vec.Text(f.Signature), "help": vec.Text(f.Help)})
+	}
+	return out, nil
+}
+
+func settingRecords(_ context.Context, s *Session) ([]record, error) {
+	opts := s.Options()
+	var out []record
+	for _, st := range settings {
+		out = append(out, record{"name": vec.Text(st.name), "value": vec.Text(opts[st.name]), "default": vec.Text(st.def), "help": vec.Text(st.help)})
+	}
+	return out, nil
+}
+
+// lookup finds an object by names as written without quotes.
+func (e *Engine) lookup(ctx context.Context, namespace, name string) (*schema.Object, error) {
+	return e.cat.Lookup(ctx, plainName(namespace), plainName(name))
+}

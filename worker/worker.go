@@ -1,0 +1,195 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/metastore"
+)
+
+// Priority orders tasks: smaller runs first.
+type Priority int
+
+// The priorities of seeds §09.6 that exist today.
+const (
+	Apply Priority = iota
+	Merge
+	Trim
+)
+
+// Task is work that is due.
+type Task struct {
+	// Key names the work; at most one node works on a key at a time (lease task/<key>).
+	Key       string
+	Namespace string
+	Priority  Priority
+	Run       func(ctx context.Context, fences []metastore.Fence) error
+}
+
+// Runner proposes the tasks that are due now. It is asked once per poll; what is
+// not worth doing is not proposed.
+type Runner interface {
+	Due(ctx context.Context) ([]Task, error)
+}
+
+// Options configure a pool; zero values mean the defaults.
+type Options struct {
+	Poll          time.Duration // 250 ms
+	LeaseTTL      time.Duration // 30 s; renewed at a third
+	MaxConcurrent int           // 16
+	MaxPerNS      int           // 4
+	// OnError is told of a task's failure. A lost lease and a lost race are no
+	// failures; the next poll tries again.
+	OnError func(key string, err error)
+}
+
+// Pool runs tasks until it is closed.
+type Pool struct {
+	runner Runner
+	meta   metastore.Store
+	clk    clock.Clock
+	owner  string
+	opt    Options
+
+	cancel context.CancelFunc
+	done   chan struct{}
+	wake   chan struct{}
+	tasks  sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	running map[string]string
+}
+
+// Start begins polling. owner names this node in leases. Close must be called.
+func Start(runner Runner, meta metastore.Store, clk clock.Clock, owner string, opt Options) *Pool {
+	opt.Poll = cmp.Or(opt.Poll, 250*time.Millisecond)
+	opt.LeaseTTL = cmp.Or(opt.LeaseTTL, 30*time.Second)
+	opt.MaxConcurrent = cmp.Or(opt.MaxConcurrent, 16)
+	opt.MaxPerNS = cmp.Or(opt.MaxPerNS, 4)
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Pool{runner: runner, meta: meta, clk: clk, owner: owner, opt: opt, cancel: cancel,
+		done: make(chan struct{}), wake: make(chan struct{}, 1), running: map[string]string{}}
+	go p.loop(ctx)
+	return p
+}
+
+// Wake asks for a poll now.
+func (p *Pool) Wake() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close cancels what runs and waits for it.
+func (p *Pool) Close() {
+	p.cancel()
+	<-p.done
+	p.tasks.Wait()
+}
+
+func (p *Pool) loop(ctx context.Context) {
+	defer close(p.done)
+	for ctx.Err() == nil {
+		if tasks, err := p.runner.Due(ctx); err == nil {
+			p.schedule(ctx, tasks)
+		} else if ctx.Err() == nil {
+			p.report("poll", err)
+		}
+		t := p.clk.NewTimer(p.opt.Poll)
+		select {
+		case <-t.C():
+		case <-p.wake:
+		case <-ctx.Done():
+		}
+		t.Stop()
+	}
+}
+
+// schedule starts what fits: by priority, then round-robin over namespaces by
+// taking the namespace with the fewest running tasks first.
+func (p *Pool) schedule(ctx context.Context, tasks []Task) {
+	slices.SortStableFunc(tasks, func(a, b Task) int { return cmp.Compare(a.Priority, b.Priority) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	perNS := map[string]int{}
+	for _, ns := range p.running {
+		perNS[ns]++
+	}
+	for _, t := range tasks {
+		_, busy := p.running[t.Key]
+		if busy || len(p.running) >= p.opt.MaxConcurrent || perNS[t.Namespace] >= p.opt.MaxPerNS {
+			continue
+		}
+		perNS[t.Namespace]++
+		p.running[t.Key] = t.Namespace
+		p.tasks.Add(1)
+		go p.run(ctx, t)
+	}
+}
+
+// run takes the lease, keeps it alive, and runs the task under its fence.
+func (p *Pool) run(ctx context.Context, t Task) {
+	defer p.tasks.Done()
+	defer func() {
+		if v := recover(); v != nil {
+			p.report(t.Key, fail.FromPanic(v))
+		}
+		p.mu.Lock()
+		delete(p.running, t.Key)
+		p.mu.Unlock()
+	}()
+	lease, err := p.meta.AcquireLease(ctx, "task/"+t.Key, p.owner, p.opt.LeaseTTL)
+	if err != nil {
+		if !fail.Is(err, fail.Locked) && ctx.Err() == nil {
+			p.report(t.Key, err)
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Add(1)
+	go func() {
+		defer renewal.Done()
+		p.renew(ctx, cancel, lease)
+	}()
+	err = t.Run(ctx, []metastore.Fence{lease.Fence()})
+	cancel()
+	renewal.Wait()
+	if err != nil && !fail.Is(err, fail.Conflict) && !fail.Is(err, fail.Canceled) {
+		p.report(t.Key, err)
+	}
+	release, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	if err := p.meta.ReleaseLease(release, lease); err != nil && !fail.Is(err, fail.Unavailable) {
+		p.report(t.Key, err)
+	}
+}
+
+// renew extends the lease at a third of its life; a lost one cancels the task.
+func (p *Pool) renew(ctx context.Context, cancel context.CancelFunc, lease metastore.Lease) {
+	for {
+		if p.clk.Sleep(ctx, p.opt.LeaseTTL/3) != nil {
+			return
+		}
+		next, err := p.meta.RenewLease(ctx, lease, p.opt.LeaseTTL)
+		if fail.Is(err, fail.Conflict) {
+			cancel()
+			return
+		}
+		if err == nil {
+			lease = next
+		}
+	}
+}
+
+func (p *Pool) report(key string, err error) {
+	if p.opt.OnError != nil {
+		p.opt.OnError(key, err)
+	}
+}
