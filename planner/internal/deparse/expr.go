@@ -70,7 +70,7 @@ func (p *printer) parens(e ast.Expr) {
 	p.write(")")
 }
 
-// bare writes an expression without parentheres of its own.
+// bare writes an expression without parentheses of its own.
 func (p *printer) bare(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.Logic:

@@ -50,3 +50,32 @@ func roundTrip(t *testing.T, sql string) {
 		t.Errorf("%s\n  printed as %s\n  then as    %s", sql, text, again)
 	}
 }
+
+// FuzzRoundTrip: whatever text the parser accepts, its printed form is read
+// back to the same tree.
+func FuzzRoundTrip(f *testing.F) {
+	files, err := filepath.Glob("../parser/testdata/corpus/*.sql")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, sql := range strings.Split(string(text), "\n\n") {
+			f.Add(sql)
+		}
+	}
+	f.Fuzz(func(t *testing.T, sql string) {
+		// The printed form has the depth of the tree, not of the text, and may be
+		// longer: stay clear of the limits.
+		if len(sql) > 2000 {
+			return
+		}
+		if _, err := parser.ParseOne(sql); err != nil {
+			return
+		}
+		roundTrip(t, sql)
+	})
+}

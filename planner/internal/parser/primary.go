@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loamdb/loam/planner/internal/ast"
 )
@@ -59,7 +60,11 @@ func (p *parser) param() ast.Expr {
 			return &ast.NullLit{}
 		}
 		p.advance()
-		return &ast.Param{Span: p.span(start), Name: p.text(next)}
+		name := p.text(next)
+		if strings.ContainsFunc(name, func(r rune) bool { return r == '$' || r >= utf8.RuneSelf }) {
+			p.failAt(start, "the name of a parameter holds letters from a to z, digits and underscores")
+		}
+		return &ast.Param{Span: p.span(start), Name: name}
 	}
 	written := p.text(t)[1:]
 	if !isDigit(written[0]) {
