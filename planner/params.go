@@ -28,7 +28,7 @@ func BindParams(pr *plan.Prepared, values []vec.Value) (*plan.Prepared, error) {
 			return nil, paramError(i, pr.Params[i], err)
 		}
 	}
-	stmt, err := optimizer.BindParams(pr.Statement, cast)
+	stmt, err := optimizer.BindParams(pr.Statement, cast, optimizer.Options{})
 	if err != nil {
 		return nil, err
 	}

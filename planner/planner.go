@@ -109,7 +109,6 @@ func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt as
 	if err != nil {
 		return nil, err
 	}
-	opts.NextID = bound.NextID
 	opts.Unbound = len(pr.Params) > 0
 	if pr.Statement, err = optimizer.Statement(pr.Statement, opts); err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func resolveLimits(n plan.Node, unbound bool) plan.Node {
 }
 
 // BindParams replaces parameters by values of their types and optimizes again.
-func BindParams(stmt plan.Statement, values []vec.Value) (plan.Statement, error) {
+func BindParams(stmt plan.Statement, values []vec.Value, opts Options) (plan.Statement, error) {
 	var failed error
 	number := func(n int64, absent int64) int64 {
 		p, ok := rowcount.Index(n)
@@ -85,8 +85,7 @@ func BindParams(stmt plan.Statement, values []vec.Value) (plan.Statement, error)
 		if failed != nil {
 			return nil, failed
 		}
-		// The second round finds the constants; column ids beyond all in use.
-		return Plan(n, Options{NextID: maxColumn(n) + 1})
+		return Plan(n, opts)
 	}
 	return mapRoots(stmt, bind)
 }
@@ -106,16 +105,4 @@ func bindLimits(n plan.Node, number func(n, absent int64) int64) plan.Node {
 		return &k
 	}
 	return n
-}
-
-// maxColumn is the highest column id of a plan.
-func maxColumn(n plan.Node) expr.ColumnID {
-	var top expr.ColumnID
-	plan.Walk(n, func(k plan.Node) bool {
-		for _, c := range k.Columns() {
-			top = max(top, c.ID)
-		}
-		return true
-	})
-	return top
 }

@@ -1,7 +1,6 @@
 package optimizer
 
 import (
-	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
@@ -18,8 +17,6 @@ type Options struct {
 	Disabled []string
 	// Stats may be nil.
 	Stats Stats
-	// NextID is the first column id that is free.
-	NextID expr.ColumnID
 	// Unbound is set while parameters have no values: numbers of rows that
 	// depend on them are then left as the binder wrote them.
 	Unbound bool
@@ -28,38 +25,51 @@ type Options struct {
 // context is what passes share while one statement is optimized.
 type context struct {
 	opts Options
-	next expr.ColumnID
-}
-
-func (c *context) newColumn(name string, like plan.Column) plan.Column {
-	c.next++
-	return plan.Column{ID: c.next - 1, Name: name, Type: like.Type}
 }
 
 // pass is one rewrite of a whole plan.
 type pass struct {
 	name string
 	run  func(*context, plan.Node) plan.Node
+	// search passes decide what a search means (which conditions it filters
+	// before ranking, how many candidates it takes): a plan with a SearchScan
+	// runs them even when they are switched off.
+	search bool
 }
 
-// passes run in this order.
+// passes run in this order. push_down_filter runs again where an outer join has
+// become an inner one and lets more conditions through.
 var passes = []pass{
-	{"simplify", simplify},
+	{name: "simplify", run: simplify},
+	{name: "push_down_filter", run: pushDownFilter, search: true},
+	{name: "simplify_outer_join", run: simplifyOuterJoin},
+	{name: "push_down_filter", run: pushDownFilter, search: true},
+	{name: "join_order", run: joinOrder},
+	{name: "push_down_limit", run: pushDownLimit},
+	{name: "top_n", run: topN},
+	{name: "search_pushdown", run: searchPushdown, search: true},
+	{name: "prune_columns", run: pruneColumns},
 }
 
 // PassNames lists the passes in the order in which they run.
 func PassNames() []string {
-	names := make([]string, len(passes))
+	var names []string
 	for i, p := range passes {
-		names[i] = p.name
+		if i == 0 || !contains(names, p.name) {
+			names = append(names, p.name)
+		}
 	}
 	return names
 }
 
 // HasPass reports whether there is a pass of the name.
 func HasPass(name string) bool {
-	for _, p := range passes {
-		if p.name == name {
+	return contains(PassNames(), name)
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
 			return true
 		}
 	}
@@ -68,19 +78,20 @@ func HasPass(name string) bool {
 
 // Statement optimizes the plans of a statement.
 func Statement(stmt plan.Statement, opts Options) (plan.Statement, error) {
-	c := &context{opts: opts, next: opts.NextID}
+	c := &context{opts: opts}
 	return mapRoots(stmt, func(n plan.Node) (plan.Node, error) { return c.optimize(n) })
 }
 
 // Plan optimizes one plan.
 func Plan(n plan.Node, opts Options) (plan.Node, error) {
-	return (&context{opts: opts, next: opts.NextID}).optimize(n)
+	return (&context{opts: opts}).optimize(n)
 }
 
 func (c *context) optimize(n plan.Node) (plan.Node, error) {
 	before := n.Columns()
+	search := hasSearch(n)
 	for _, p := range passes {
-		if !c.disabled(p.name) {
+		if !contains(c.opts.Disabled, p.name) || search && p.search {
 			n = p.run(c, n)
 		}
 	}
@@ -88,13 +99,14 @@ func (c *context) optimize(n plan.Node) (plan.Node, error) {
 	return n, checkColumns(before, n)
 }
 
-func (c *context) disabled(name string) bool {
-	for _, d := range c.opts.Disabled {
-		if d == name {
-			return true
-		}
-	}
-	return false
+func hasSearch(n plan.Node) bool {
+	found := false
+	plan.Walk(n, func(k plan.Node) bool {
+		_, ok := k.(*plan.SearchScan)
+		found = found || ok
+		return !found
+	})
+	return found
 }
 
 // checkColumns guards the one thing that every pass must keep: the output.
