@@ -34,6 +34,25 @@ func (r levelRun) slice(from, to int) levelRun {
 	return out
 }
 
+// plainItems counts the entries from i on that only continue the innermost list
+// with a valid item.
+func (r levelRun) plainItems(i int) int {
+	if r.rep == nil {
+		return 0
+	}
+	from := i
+	if r.def == nil {
+		for i < r.n && r.rep[i] == 0 {
+			i++
+		}
+		return i - from
+	}
+	for i < r.n && r.rep[i]|r.def[i] == 0 {
+		i++
+	}
+	return i - from
+}
+
 // newLevelMap numbers the layers, which run from the leaf outwards, over the path.
 func newLevelMap(l *leaf, layers []pb.Layer) (levelMap, error) {
 	if len(layers) != len(l.path) {

@@ -70,9 +70,9 @@ func (n *nodeSink) putOffset() {
 	}
 }
 
-// addElement counts one more child of the list that was started last.
-func (n *nodeSink) addElement() {
-	n.items++
+// addElements counts more children of the list that was started last.
+func (n *nodeSink) addElements(k int) {
+	n.items += int64(k)
 	if b := n.offsets.used(); n.wide {
 		binary.LittleEndian.PutUint64(b[len(b)-8:], uint64(n.items))
 	} else {
@@ -112,7 +112,15 @@ func (s *sink) addLevels(m *levelMap, r levelRun) error {
 		s.addFlat(m, r)
 		return nil
 	}
-	for i := range r.n {
+	for i := 0; i < r.n; i++ {
+		if n := r.plainItems(i); n > 0 {
+			if err := s.addItems(m, n); err != nil {
+				return err
+			}
+			if i += n; i == r.n {
+				return nil
+			}
+		}
 		rep, def := m.top, uint16(0)
 		if r.rep != nil {
 			rep = r.rep[i]
@@ -126,11 +134,27 @@ func (s *sink) addLevels(m *levelMap, r levelRun) error {
 		}
 		if depth > 0 {
 			if s.nodes[depth-1].valid.n == 0 {
-				return corrupt("the first entry continues a list that has not begun")
+				return errNoList
 			}
-			s.nodes[depth-1].addElement()
+			s.nodes[depth-1].addElements(1)
 		}
 		s.addEntry(m, depth, def)
+	}
+	return nil
+}
+
+var errNoList = corrupt("the first entry continues a list that has not begun")
+
+// addItems appends n valid items to the innermost list: most of what a page with
+// lists holds.
+func (s *sink) addItems(m *levelMap, n int) error {
+	depth := m.start[0]
+	if s.nodes[depth-1].valid.n == 0 {
+		return errNoList
+	}
+	s.nodes[depth-1].addElements(n)
+	for i := depth; i < len(s.nodes); i++ {
+		s.nodes[i].valid.addValid(n)
 	}
 	return nil
 }
@@ -174,7 +198,7 @@ func (s *sink) addEntry(m *levelMap, depth int, def uint16) {
 		if def != 0 && def == m.empty[i] {
 			return
 		}
-		n.addElement()
+		n.addElements(1)
 	}
 }
 
