@@ -15,7 +15,8 @@ import (
 // NOT or !, +must, -mustnot; \ takes the next character as it is. AND binds
 // tighter than OR; words side by side are joined by the operator of the
 // options, at the level of that operator. A group with only negated clauses
-// matches nothing.
+// matches nothing. Under AND a word that is a stop word for some of its fields
+// adds to the score and is not required.
 //
 // A text that does not parse is searched as its words joined by OR, and
 // Query.Warning says so. A text without any searchable word matches nothing,
@@ -31,7 +32,8 @@ func ParseQuery(text string, fields []FieldConfig, o QueryOptions) (*Query, erro
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	switch o.Mode {
 	case ModeMatch:
-		return b.finish(b.words(b.defaultScope(), text, 1))
+		n, _ := b.words(b.defaultScope(), text, 1)
+		return b.finish(n)
 	case ModePhrase:
 		return b.finish(b.phrase(b.defaultScope(), text, min(o.Slop, maxSlop), 1))
 	}
@@ -52,7 +54,8 @@ func parseFallback(text string, fields []FieldConfig, o QueryOptions, cause erro
 		return nil, err
 	}
 	b.q.Warning = fmt.Sprintf("searched as plain words: %s", fail.As(cause).Message)
-	return b.finish(b.words(b.defaultScope(), text, 1))
+	n, _ := b.words(b.defaultScope(), text, 1)
+	return b.finish(n)
 }
 
 // maxDepth bounds the nesting of groups.
@@ -78,6 +81,9 @@ const (
 type clause struct {
 	sign sign
 	node *node // nil: a clause without searchable words
+	// optional: a stop word for some of its fields. Under AND it must not keep
+	// out documents that hold the other words in just those fields.
+	optional bool
 }
 
 func (p *parser) parse() (*node, error) {
@@ -195,7 +201,7 @@ func (p *parser) combine(list []clause, op Operator) clause {
 		case c.node == nil:
 		case c.sign == negated:
 			not = append(not, c.node)
-		case c.sign == required || op == And:
+		case c.sign == required || op == And && !c.optional:
 			must = append(must, c.node)
 		default:
 			should = append(should, c.node)
@@ -408,11 +414,10 @@ func (p *parser) term(s scope) (clause, error) {
 		more, _ := p.bareWord()
 		word += ":" + more
 	}
-	n, err := p.suffixes(s, word)
-	return clause{node: n}, err
+	return p.suffixes(s, word)
 }
 
-func (p *parser) suffixes(s scope, word string) (*node, error) {
+func (p *parser) suffixes(s scope, word string) (clause, error) {
 	prefix := p.take('*')
 	fuzzy := !prefix && p.take('~')
 	edits := 2
@@ -420,25 +425,26 @@ func (p *parser) suffixes(s scope, word string) (*node, error) {
 		if d := p.digits(); d == "1" || d == "2" || d == "0" {
 			edits = int(d[0] - '0')
 		} else if d != "" {
-			return nil, p.errorf("~ behind a word allows 0, 1 or 2 edits")
+			return clause{}, p.errorf("~ behind a word allows 0, 1 or 2 edits")
 		}
 	}
 	boost, err := p.boost()
 	if err != nil {
-		return nil, err
+		return clause{}, err
 	}
 	if p.at < len(p.text) && !isSpace(p.text[p.at]) && p.text[p.at] != ')' {
-		return nil, p.errorf("unexpected %q", p.text[p.at:p.at+1])
+		return clause{}, p.errorf("unexpected %q", p.text[p.at:p.at+1])
 	}
 	switch {
 	case word == "" && (prefix || fuzzy):
-		return nil, p.errorf("* and ~ need a word before them")
+		return clause{}, p.errorf("* and ~ need a word before them")
 	case prefix:
-		return p.b.pattern(s, termPrefix, word, 0, boost), nil
+		return clause{node: p.b.pattern(s, termPrefix, word, 0, boost)}, nil
 	case fuzzy && edits > 0:
-		return p.b.pattern(s, termFuzzy, word, edits, boost), nil
+		return clause{node: p.b.pattern(s, termFuzzy, word, edits, boost)}, nil
 	}
-	return p.b.words(s, word, boost), nil
+	n, partial := p.b.words(s, word, boost)
+	return clause{node: n, optional: partial}, nil
 }
 
 // bareWord reads up to a special character; escaped says a backslash was used.

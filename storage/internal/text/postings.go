@@ -16,7 +16,7 @@ type segSource struct {
 // open reads the head of a term's postings.
 func (f *segField) open(ord uint32) (source, error) {
 	table := f.sec[secTerms]
-	from, to := binary.LittleEndian.Uint32(table[4*ord:]), binary.LittleEndian.Uint32(table[4*ord+4:])
+	from, to := binary.LittleEndian.Uint32(table[4*int(ord):]), binary.LittleEndian.Uint32(table[4*int(ord)+4:])
 	if from > to || int64(to) > int64(len(f.sec[secPostings])) {
 		return nil, f.corrupt(secTerms, "term %d lies at %d to %d", ord, from, to)
 	}

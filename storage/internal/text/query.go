@@ -257,9 +257,11 @@ func (b *queryBuilder) defaultScope() scope {
 
 // words is the clause of a text without operators. Fields with the same
 // analyzer share its tokens, so that under AND each token may be found in any
-// of them; fields with different analyzers stand beside each other.
-func (b *queryBuilder) words(s scope, text string, boost float64) *node {
+// of them; fields with different analyzers stand beside each other. partial
+// says that some fields' analyzers drop the text while others keep it.
+func (b *queryBuilder) words(s scope, text string, boost float64) (n *node, partial bool) {
 	var groups []*node
+	dropped := false
 	done := make([]bool, len(s.fields))
 	for i, f := range s.fields {
 		if done[i] {
@@ -272,9 +274,12 @@ func (b *queryBuilder) words(s scope, text string, boost float64) *node {
 				same, done[j] = append(same, j), true
 			}
 		}
-		groups = append(groups, b.tokensOver(s, same, b.analyzers[f].Tokens(nil, text), boost))
+		g := b.tokensOver(s, same, b.analyzers[f].Tokens(nil, text), boost)
+		dropped = dropped || g == nil
+		groups = append(groups, g)
 	}
-	return anyOf(groups)
+	n = anyOf(groups)
+	return n, dropped && n != nil
 }
 
 func (b *queryBuilder) tokensOver(s scope, which []int, tokens []Token, boost float64) *node {

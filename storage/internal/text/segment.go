@@ -239,7 +239,7 @@ func (s *Segment) countTerms(docs []uint32) ([][]uint32, error) {
 
 // forward counts the terms of the document.
 func (f *segField) forward(doc uint32, counts []uint32) error {
-	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*doc:])
+	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*int(doc):])
 	d := &decoder{b: f.sec[secForward], at: int(at)}
 	n := d.u32()
 	ord := uint64(0)
@@ -370,7 +370,7 @@ func (f *segField) openLengths() error {
 
 // at is the length of doc, which is less than the number of documents.
 func (p *packedLengths) at(doc uint32) uint32 {
-	e := binary.LittleEndian.Uint64(p.index[doc/lengthsBlock*8:])
+	e := binary.LittleEndian.Uint64(p.index[int(doc/lengthsBlock)*8:])
 	width := uint32(e & 0xff)
 	bit := doc % lengthsBlock * width
 	v := binary.LittleEndian.Uint64(p.data[e>>8+uint64(bit>>3):])
