@@ -85,7 +85,10 @@ func foldLogic(x *Logic) Expr {
 	case 0:
 		return &Const{Value: vec.Bool(!x.Or)}
 	case 1:
-		return left[0]
+		if left[0].Type().Kind == types.Boolean {
+			return left[0]
+		}
+		return &Const{Value: vec.Null(x.Type())}
 	case len(x.Args):
 		return x
 	}

@@ -60,6 +60,10 @@ func (nd *logicNode) undecided(out *vec.Vector, rows []int32) []int32 {
 // combine folds the operand v, computed on rows, into out. The value under a
 // NULL is kept at the neutral element, so that a later operand may still decide.
 func (nd *logicNode) combine(out, v *vec.Vector, rows []int32) {
+	if allNull(v) {
+		// The untyped NULL too, which has no booleans.
+		v = vec.Const(out.Type, vec.Null(out.Type), v.N)
+	}
 	v = v.Flatten()
 	for i, b := range v.Bools {
 		r := i

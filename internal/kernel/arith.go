@@ -43,14 +43,14 @@ func AddInt64(a, b *vec.Vector, n int, out *vec.Vector) error {
 
 // addInts adds and collects the overflow of all rows in one sign bit.
 func addInts[T integer](a, b *vec.Vector, x, y []T, n int, out *vec.Vector, res []T) error {
-	if a.Encoding == vec.Constant {
-		a, b, x, y = b, a, y, x
-	}
 	var over T
 	res = res[:n]
-	if b.Encoding == vec.Constant && a.Encoding != vec.Constant {
-		c := y[0]
-		for i, v := range x[:n] {
+	if ca, cb := a.Encoding == vec.Constant, b.Encoding == vec.Constant; ca != cb {
+		c, flat := y[0], x
+		if ca {
+			c, flat = x[0], y
+		}
+		for i, v := range flat[:n] {
 			s := v + c
 			res[i] = s
 			over |= (v ^ s) & (c ^ s)

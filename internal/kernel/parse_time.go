@@ -270,17 +270,19 @@ func ParseInterval(s string) (vec.Span, error) {
 	return out, nil
 }
 
-// splitUnits puts a space between a number and the unit that touches it.
+// splitUnits puts a space between numbers and the units that touch them.
 func splitUnits(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
-		if i > 0 && isDigit(s[i-1]) && s[i] >= 'a' && s[i] <= 'z' {
+		if i > 0 && isDigit(s[i-1]) && isLetter(s[i]) || i > 0 && isLetter(s[i-1]) && isDigit(s[i]) {
 			b.WriteByte(' ')
 		}
 		b.WriteByte(s[i])
 	}
 	return b.String()
 }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
