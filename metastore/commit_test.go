@@ -2,6 +2,7 @@ package metastore
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -167,6 +168,32 @@ func TestClock(t *testing.T) {
 				t.Fatal("ingest time goes back")
 			}
 			ts = res.TS
+		}
+	})
+}
+
+// Of concurrent commits on one version exactly one wins.
+func TestCommitRace(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.create("docs", 1)
+		for v := uint64(1); v <= 20; v++ {
+			var wg sync.WaitGroup
+			errs := make([]error, 8)
+			for i := range errs {
+				wg.Go(func() { _, errs[i] = r.commit(o, v, 0) })
+			}
+			wg.Wait()
+			won := 0
+			for _, err := range errs {
+				if err == nil {
+					won++
+				} else {
+					wantCode(t, err, fail.Conflict)
+				}
+			}
+			if head, _, _, err := r.Heads(ctx, o.ID); won != 1 || err != nil || head.Version != v {
+				t.Fatalf("version %d: %d won, head %+v, %v", v, won, head, err)
+			}
 		}
 	})
 }
