@@ -32,6 +32,14 @@ func (g *growBuf) reserve(n int) {
 	}
 }
 
+// hint makes room for n more bytes, so that an exact estimate costs one allocation
+// and a series of estimates no more copies than doubling.
+func (g *growBuf) hint(n int) {
+	if g.n+n > len(g.b) {
+		g.reserve(max(g.n+n, len(g.b)/2*3))
+	}
+}
+
 func (g *growBuf) used() []byte { return g.b[:g.n] }
 
 // buffer hands the bytes over to an Arrow buffer.

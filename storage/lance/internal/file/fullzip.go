@@ -121,11 +121,60 @@ func (p *storedPage) readFullZip(ctx context.Context, src Source, ranges []rowRa
 	if err != nil {
 		return err
 	}
+	total := 0
+	for _, buf := range bufs {
+		total += len(buf)
+	}
+	if p.col.leaf.shape.variable() {
+		to.values.hint(total)
+	}
 	for i, buf := range bufs {
-		if err := p.unzip(buf, ranges[i], to); err != nil {
+		r := ranges[i]
+		if p.col.leaf.lists == 0 && p.layout.FullZip.Value.Kind == pb.Variable && p.layout.FullZip.BitsDef <= 8 {
+			err = p.unzipPlain(buf, r, starts[r.from:r.to+1], to)
+		} else {
+			err = p.unzip(buf, r, to)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// unzipPlain appends uncompressed variable-width rows, whose places the
+// repetition index gives.
+func (p *storedPage) unzipPlain(buf []byte, rows rowRange, starts []uint64, to *sink) error {
+	z := p.zip()
+	run := levelRun{n: int(rows.to - rows.from)}
+	if z.ctrl > 0 {
+		run.def = make([]uint16, run.n)
+	}
+	for i := range run.n {
+		row := buf[starts[i]-starts[0] : starts[i+1]-starts[0]]
+		if z.ctrl > 0 {
+			if len(row) < z.ctrl {
+				return corrupt("row %d is cut off", rows.from+int64(i))
+			}
+			run.def[i] = uint16(row[0]) & (1<<z.bitsDef - 1)
+			if run.def[i] > p.levels.max {
+				return corrupt("row %d: level %d is out of range", rows.from+int64(i), run.def[i])
+			}
+			row = row[z.ctrl:]
+			if run.def[i] > 0 {
+				if len(row) > 0 {
+					return corrupt("row %d is null but has %d bytes", rows.from+int64(i), len(row))
+				}
+				to.putValueEnd()
+				continue
+			}
+		}
+		if len(row) < z.lenSize || readWord(row, z.lenSize) != uint64(len(row)-z.lenSize) {
+			return corrupt("row %d: its length does not fit the repetition index", rows.from+int64(i))
+		}
+		to.addValue(row[z.lenSize:])
+	}
+	to.addFlat(&p.levels, run)
 	return nil
 }
 
@@ -150,7 +199,6 @@ func (p *storedPage) readZippedFixed(ctx context.Context, src Source, ranges []r
 	if err != nil {
 		return err
 	}
-	to.values.reserve(to.values.n + total*p.col.leaf.shape.width)
 	for i, buf := range bufs {
 		if z.ctrl == 0 && z.skip == 0 {
 			copy(to.values.extend(len(buf)), buf)

@@ -193,6 +193,9 @@ func (p *storedPage) readMiniBlock(ctx context.Context, src Source, ranges []row
 	if err != nil {
 		return err
 	}
+	if len(ranges) == 1 {
+		p.expectChunks(chunks, need, to)
+	}
 	at := 0
 	for k, i := range need {
 		d, err := p.decodeChunk(&chunks[i], bufs[k])
@@ -211,6 +214,19 @@ func (p *storedPage) readMiniBlock(ctx context.Context, src Source, ranges []row
 	return nil
 }
 
+// expectChunks makes room for the values of the chunks.
+func (p *storedPage) expectChunks(chunks []chunk, need []int, to *sink) {
+	total := 0
+	for _, i := range need {
+		if sh := &p.col.leaf.shape; sh.variable() {
+			total += int(chunks[i].size)
+		} else if p.levels.top > 0 {
+			total += chunks[i].values * sh.width
+		}
+	}
+	to.values.hint(total)
+}
+
 // start is the first row of which the chunk holds entries.
 func (c *chunk) start() int64 {
 	if c.continued {
@@ -226,6 +242,12 @@ func (p *storedPage) touches(c *chunk, r rowRange) bool {
 
 // addChunk appends the chunk's entries of the rows.
 func (p *storedPage) addChunk(c *chunk, d decodedChunk, r rowRange, to *sink) error {
+	if r.from <= c.start() && r.to >= c.first+c.rows {
+		if err := to.addLevels(&p.levels, d.levels); err != nil {
+			return err
+		}
+		return d.vals.addTo(to, 0, d.vals.n)
+	}
 	var from, end int
 	if p.levels.top == 0 {
 		from, end = int(max(r.from-c.first, 0)), int(min(r.to-c.first, c.rows))

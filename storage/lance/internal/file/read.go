@@ -109,12 +109,18 @@ func (f *File) read(ctx context.Context, mem memory.Allocator, columns []string,
 	}
 	rows := int64(len(order))
 	if order == nil {
-		for _, r := range runs {
-			rows += r.to - r.from
-		}
+		rows = int64(rowsOf(runs))
 	}
 	md := f.schema.Metadata()
 	return array.NewRecordBatch(arrow.NewSchema(fields, &md), arrs, rows), nil
+}
+
+func rowsOf(runs []rowRange) int {
+	n := int64(0)
+	for _, r := range runs {
+		n += r.to - r.from
+	}
+	return int(n)
 }
 
 func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, runs []rowRange) (arrow.ArrayData, error) {
@@ -128,6 +134,7 @@ func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, run
 	for _, c := range f.byTop[top] {
 		s := newSink(c.leaf, field, mem)
 		sinks = append(sinks, s)
+		s.expect(rowsOf(runs))
 		if err := c.read(ctx, f.src, runs, s); err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func (p *pending) segments() []*segment {
 			continue
 		}
 		seen++
-		if (seen-startSeen)%perChunk == 0 {
+		if (seen-startSeen)&(perChunk-1) == 0 { // a power of two
 			holes = 0
 		}
 	}

@@ -94,6 +94,35 @@ func (s *sink) addValue(v []byte) {
 	s.putValueEnd()
 }
 
+// addValues appends variable-width values that lie one behind the other: value i
+// ends at offs[i+1]-offs[0].
+func (s *sink) addValues(data []byte, offs []uint32) {
+	base := s.values.n
+	copy(s.values.extend(len(data)), data)
+	if s.leaf.shape.offsetBits == 64 {
+		out := s.offsets.extend(8 * (len(offs) - 1))
+		for i, o := range offs[1:] {
+			binary.LittleEndian.PutUint64(out[8*i:], uint64(base)+uint64(o-offs[0]))
+		}
+		return
+	}
+	out := s.offsets.extend(4 * (len(offs) - 1))
+	for i, o := range offs[1:] {
+		binary.LittleEndian.PutUint32(out[4*i:], uint32(base)+(o-offs[0]))
+	}
+}
+
+// expect makes room for the rows where their size is known.
+func (s *sink) expect(rows int) {
+	switch {
+	case s.leaf.lists > 0:
+	case s.leaf.shape.variable():
+		s.offsets.hint(rows * s.leaf.shape.offsetBits / 8)
+	default:
+		s.values.hint(rows * s.leaf.shape.width)
+	}
+}
+
 // addZeros appends n value slots without content (nulls).
 func (s *sink) addZeros(n int) {
 	if !s.leaf.shape.variable() {

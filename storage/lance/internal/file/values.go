@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/lance/internal/pb"
@@ -23,9 +24,7 @@ func (v *values) addTo(s *sink, from, to int) error {
 		copy(s.values.extend((to-from)*v.width), v.fixed[from*v.width:to*v.width])
 		return nil
 	}
-	for i := from; i < to; i++ {
-		s.addValue(v.data[v.offs[i]:v.offs[i+1]])
-	}
+	s.addValues(v.data[v.offs[from]:v.offs[to]], v.offs[from:to+1])
 	return nil
 }
 
@@ -51,11 +50,23 @@ func decodeLevels(e *pb.Encoding, buf []byte, n int) ([]uint16, error) {
 	if err != nil {
 		return nil, err
 	}
+	return levelsOf(raw), nil
+}
+
+// levelsOf views little-endian bytes as levels, in place where they are aligned.
+func levelsOf(raw []byte) []uint16 {
+	n := len(raw) / 2
+	if n == 0 {
+		return []uint16{}
+	}
+	if uintptr(unsafe.Pointer(&raw[0]))%2 == 0 {
+		return unsafe.Slice((*uint16)(unsafe.Pointer(&raw[0])), n)
+	}
 	out := make([]uint16, n)
 	for i := range out {
 		out[i] = binary.LittleEndian.Uint16(raw[2*i:])
 	}
-	return out, nil
+	return out
 }
 
 // decodeValues decodes the value buffers of a chunk.
