@@ -72,14 +72,11 @@ func NewReader(schema *arrow.Schema, ts []types.Type, mem memory.Allocator, open
 	return &Reader{schema: schema, types: ts, mem: mem, open: open, limit: vec.ChunkRows}
 }
 
-// One is an Open for a single execution.
-func One(start func(context.Context) (Chunks, error)) Open {
-	return func(ctx context.Context, i int) (Chunks, error) {
-		if i > 0 {
-			return nil, nil
-		}
-		return start(ctx)
-	}
+// Of reads one execution that runs already; Close closes it in any case.
+func Of(schema *arrow.Schema, ts []types.Type, mem memory.Allocator, chunks Chunks) *Reader {
+	r := NewReader(schema, ts, mem, func(context.Context, int) (Chunks, error) { return nil, nil })
+	r.current = chunks
+	return r
 }
 
 // Schema is the schema of every batch.
@@ -139,7 +136,7 @@ func (r *Reader) fill(ctx context.Context) error {
 		return err
 	}
 	defer rec.Release()
-	r.queue = split(rec, TargetBytes)
+	r.queue = Split(rec, TargetBytes)
 	return nil
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
-// split cuts a batch into slices of at most limit bytes each; a row that is
+// Split cuts a batch into slices of at most limit bytes each; a row that is
 // larger stands alone. The caller releases each slice, and the batch.
-func split(rec arrow.RecordBatch, limit int64) []arrow.RecordBatch {
+func Split(rec arrow.RecordBatch, limit int64) []arrow.RecordBatch {
 	n := int(rec.NumRows())
 	if n > 0 && size(rec, 0, n) <= limit {
 		rec.Retain()

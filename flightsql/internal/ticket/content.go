@@ -44,8 +44,8 @@ type Content struct {
 	Options map[string]string
 	// Pin and Part are the engine's JSON.
 	Pin, Part []byte
-	// Update tells a prepared handle of a statement without rows.
-	Update bool
+	// Schema is a fingerprint of the result's columns.
+	Schema []byte
 	// Expires is the end of validity; zero is never.
 	Expires time.Time
 }
@@ -64,7 +64,7 @@ const (
 	fieldOptionValue
 	fieldPin
 	fieldPart
-	fieldUpdate
+	fieldSchema
 	fieldExpires
 )
 
@@ -99,7 +99,7 @@ func (c *Content) encode() []byte {
 	}
 	text(fieldPin, string(c.Pin))
 	text(fieldPart, string(c.Part))
-	num(fieldUpdate, protowire.EncodeBool(c.Update))
+	text(fieldSchema, string(c.Schema))
 	if !c.Expires.IsZero() {
 		num(fieldExpires, uint64(c.Expires.UnixMilli()))
 	}
@@ -145,8 +145,6 @@ func (c *Content) setNumber(field protowire.Number, v uint64) {
 	switch field {
 	case fieldKind:
 		c.Kind = Kind(min(v, 255))
-	case fieldUpdate:
-		c.Update = v != 0
 	case fieldExpires:
 		c.Expires = time.UnixMilli(int64(v))
 	}
@@ -181,6 +179,8 @@ func (c *Content) setBytes(field protowire.Number, v []byte, option string) stri
 		c.Pin = append([]byte(nil), v...)
 	case fieldPart:
 		c.Part = append([]byte(nil), v...)
+	case fieldSchema:
+		c.Schema = append([]byte(nil), v...)
 	}
 	return ""
 }

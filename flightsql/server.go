@@ -1,0 +1,122 @@
+package flightsql
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/flightsql/internal/auth"
+	"github.com/loamdb/loam/flightsql/internal/engine"
+	"github.com/loamdb/loam/flightsql/internal/meta"
+	"github.com/loamdb/loam/flightsql/internal/session"
+	"github.com/loamdb/loam/flightsql/internal/ticket"
+)
+
+// sqlTicketLife is how long the ticket of a query can be redeemed.
+const sqlTicketLife = time.Hour
+
+// Server serves one engine. Safe for concurrent use.
+type Server struct {
+	opts     Options
+	engine   engine.Engine
+	sealer   *ticket.Sealer
+	auth     *auth.Checker
+	sessions *session.Manager[engine.Session]
+	params   *paramStore
+	running  *running
+	recent   *recent
+	meta     *meta.Source
+	metrics  *metrics
+	grpc     *grpc.Server
+	health   *health.Server
+}
+
+// service is the Flight service; its methods are spread over the files of this
+// package. Apart from Server, so that Server's methods are the package's door.
+type service struct {
+	flight.BaseFlightServer
+	*Server
+}
+
+// NewServer makes a server of an open engine, which the caller closes after
+// Shutdown. It fails when the engine does not give its secret.
+func NewServer(e *loam.Engine, o Options) (*Server, error) {
+	return newServer(engine.Wrap(e), o)
+}
+
+func newServer(e engine.Engine, o Options) (*Server, error) {
+	o = o.withDefaults()
+	key, err := e.Secret(context.Background(), "flight-tickets", ticket.KeySize)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := ticket.NewSealer(key, o.Clock, o.IDs)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		opts: o, engine: e, sealer: sealer,
+		auth:     auth.New(auth.Config{Users: o.Users, Tokens: o.Tokens}, sealer, o.Clock),
+		sessions: session.NewManager[engine.Session](o.Clock, o.IDs, 0, 0),
+		params:   newParamStore(o.Clock, o.IDs),
+		running:  newRunning(),
+		recent:   newRecent(),
+		meta:     &meta.Source{Catalog: e.Catalog(), Version: loam.Version, Mem: o.Mem},
+		metrics:  newMetrics(o.Registry),
+		health:   health.NewServer(),
+	}
+	for _, f := range e.Functions() {
+		s.meta.Functions = append(s.meta.Functions, f.Name)
+	}
+	s.grpc = grpc.NewServer(s.grpcOptions()...)
+	flight.RegisterFlightServiceServer(s.grpc, &service{Server: s})
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	return s, nil
+}
+
+// grpcOptions are sized for record batches: clients that ping each ten seconds
+// are welcome, windows hold several messages, headers stay small.
+func (s *Server) grpcOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(s.opts.MaxMessageBytes),
+		grpc.MaxHeaderListSize(64 << 10),
+		grpc.InitialWindowSize(8 << 20),
+		grpc.InitialConnWindowSize(16 << 20),
+		grpc.WriteBufferSize(256 << 10),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 60 * time.Second, Timeout: 20 * time.Second}),
+		grpc.UnaryInterceptor(s.interceptUnary),
+		grpc.StreamInterceptor(s.interceptStream),
+	}
+}
+
+// Serve accepts connections until Shutdown; it owns the listener from then on.
+// It refuses a listener that other machines reach, unless Options.Insecure.
+func (s *Server) Serve(lis net.Listener) error {
+	if err := CheckAddress(lis.Addr(), s.opts.Insecure); err != nil {
+		_ = lis.Close()
+		return err
+	}
+	return s.grpc.Serve(lis)
+}
+
+// Shutdown stops accepting, waits for running calls, and ends them when ctx
+// does. It returns ctx's error in that case. It may be called at any time.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.health.Shutdown()
+	stop := context.AfterFunc(ctx, s.grpc.Stop)
+	s.grpc.GracefulStop()
+	if !stop() {
+		return ctx.Err()
+	}
+	return nil
+}
