@@ -73,7 +73,7 @@ func refFold(name string, rows []refRow) vec.Value {
 			if best.Null || refCompare(r[0], best) < 0 {
 				best = r[0]
 			}
-			list = append(list, r[0].String())
+			list = append(list, rendered([]refRow{{r[0]}})...)
 		case name == "list":
 			list = append(list, "NULL")
 		}

@@ -61,7 +61,7 @@ func (q *query) buildAggregate(n *plan.Aggregate) (stream, error) {
 		return stream{}, err
 	}
 	for _, call := range n.Aggs {
-		a, err := compileAgg(call, layout)
+		a, err := compileAgg(call, layout, q.opt.Workers)
 		if err != nil {
 			return stream{}, err
 		}
@@ -71,7 +71,22 @@ func (q *query) buildAggregate(n *plan.Aggregate) (stream, error) {
 	return q.stored(n, n.Columns(), func() sched.Morsels { return agg.Source() }), nil
 }
 
-func compileAgg(call plan.AggCall, layout op.Layout) (op.Agg, error) {
+// rowOrder lists the aggregates whose result depends on the order of rows; the
+// others may fold rows as workers find them.
+var rowOrder = map[string]bool{"array_agg": true, "string_agg": true, "first_value": true, "last_value": true, "any_value": true}
+
+// compileAgg compiles one aggregate. With several workers an aggregate that
+// depends on the order of rows waits for all of them; with DISTINCT and no ORDER
+// BY it takes its arguments in their own order, as PostgreSQL does.
+func compileAgg(call plan.AggCall, layout op.Layout, workers int) (op.Agg, error) {
+	ordered := rowOrder[call.Fn.Name]
+	if ordered && call.Distinct && len(call.OrderBy) == 0 {
+		for _, e := range call.Args {
+			if e.Type().Orderable() {
+				call.OrderBy = append(call.OrderBy, plan.SortKey{Expr: e})
+			}
+		}
+	}
 	a := op.Agg{Fn: call.Fn, ArgTypes: op.TypesOf(call.Args), Ret: call.Type, Distinct: call.Distinct && len(call.Args) > 0}
 	var err error
 	if a.Args, err = op.Compile(call.Args, layout); err != nil {
@@ -86,6 +101,8 @@ func compileAgg(call plan.AggCall, layout op.Layout) (op.Agg, error) {
 	}
 	es, dirs := sortKeys(call.OrderBy)
 	a.Dirs, a.OrderTypes = dirs, op.TypesOf(es)
+	a.InOrder = ordered && workers > 1
+	a.Grows = ordered || call.Fn.Name == "median"
 	a.Order, err = op.Compile(es, layout)
 	return a, err
 }

@@ -80,12 +80,18 @@ func testSeed(t *testing.T, seed uint64) {
 	if seed%2 == 0 {
 		root = g.join(root, g.plan(int(seed%3)))
 	}
-	want, state := refAnswer(root, g.tables)
+	checkPlan(t, seed, root, g.tables)
+}
+
+// checkPlan runs a plan every way against the reference.
+func checkPlan(t *testing.T, seed uint64, root plan.Node, tables map[string]*table) {
+	t.Helper()
+	want, state := refAnswer(root, tables)
 	_, sorted := root.(*plan.Sort)
 	for _, chunk := range []int{1, 3, 2048} {
 		var order []string
 		for _, workers := range []int{1, 2, 4} {
-			src := &memSources{tables: g.tables, chunkRows: chunk, seed: seed}
+			src := &memSources{tables: tables, chunkRows: chunk, seed: seed}
 			got, err := runWay(t, root, src, Options{Workers: workers, SameHash: chunk == 3})
 			if state != "" {
 				if fail.CodeOf(err).SQLState() != state {

@@ -27,7 +27,7 @@ func newGenerator(seed uint64) *generator {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), tables: map[string]*table{}, nextID: 1}
 	for _, name := range []string{"a", "b", "c"} {
 		t := &table{types: []types.Type{genTypes[0], genTypes[1], genTypes[2+g.IntN(4)]}}
-		rows := [...]int{0, 1, 7, 40}[g.IntN(4)]
+		rows := [...]int{0, 1, 7, 20}[g.IntN(4)]
 		domain := 1 + g.IntN(12)
 		for range rows {
 			r := make([]vec.Value, len(t.types))

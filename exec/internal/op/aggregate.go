@@ -21,6 +21,11 @@ type Agg struct {
 	Ret      types.Type
 	// Filter passes the rows that count; nil passes all.
 	Filter *expr.Program
+	// InOrder aggregates depend on the order of their rows: the input's, where
+	// Order does not say another.
+	InOrder bool
+	// Grows says that a state holds its rows.
+	Grows bool
 	// Distinct folds each combination of arguments once a group.
 	Distinct bool
 	// Order and Dirs fix the order in which rows are folded.
@@ -30,7 +35,7 @@ type Agg struct {
 }
 
 // deferred aggregates keep their rows and fold them when all are there.
-func (a *Agg) deferred() bool { return a.Distinct || len(a.Order) > 0 }
+func (a *Agg) deferred() bool { return a.Distinct || a.InOrder || len(a.Order) > 0 }
 
 func (a *Agg) keptTypes() []types.Type {
 	ts := append([]types.Type{types.Of(types.Int64)}, a.ArgTypes...)
@@ -52,12 +57,8 @@ type Aggregate struct {
 	result *aggLocal
 }
 
-// stateBytes is what is reserved for the state of one group of one aggregate;
-// accumulators that know better implement sizer.
+// stateBytes is what is reserved for the state of one group of one aggregate.
 const stateBytes = 48
-
-// sizer is implemented by accumulators whose states grow with their rows.
-type sizer interface{ Bytes() int64 }
 
 // Local implements sched.Sink.
 func (a *Aggregate) Local(w *sched.Worker) (sched.Local, error) {
@@ -79,7 +80,6 @@ func (a *Aggregate) newLocal(env *expr.Env) (*aggLocal, error) {
 	for i := range a.Aggs {
 		agg := &a.Aggs[i]
 		l.accs = append(l.accs, agg.Fn.New(agg.ArgTypes, agg.Ret))
-		l.sizes = append(l.sizes, 0)
 		k := &kept{}
 		switch {
 		case agg.Distinct:
@@ -111,7 +111,6 @@ type aggLocal struct {
 	groups  *hashtable.Groups
 	n       int
 	accs    []expr.Accumulator
-	sizes   []int64
 	kept    []*kept
 	// runs say at which position groups first appeared, ascending.
 	runs []groupRun
@@ -272,10 +271,7 @@ func (l *aggLocal) fold(i int, c *vec.Chunk, ids []uint32, pos sched.Pos) error 
 		return err
 	}
 	if !agg.deferred() {
-		if err := l.accs[i].Update(ids, args, c.Sel); err != nil {
-			return err
-		}
-		return l.resize(i)
+		return l.update(i, ids, args, c.Sel)
 	}
 	order, err := agg.Order.Eval(l.env, c)
 	if err != nil {
@@ -292,19 +288,17 @@ func (l *aggLocal) fold(i int, c *vec.Chunk, ids []uint32, pos sched.Pos) error 
 	return l.kept[i].rows.keep(&vec.Chunk{Cols: cols, N: c.N, Sel: c.Sel}, pos)
 }
 
-// resize accounts for what the accumulator says it holds beyond its fixed states.
-func (l *aggLocal) resize(i int) error {
-	s, ok := l.accs[i].(sizer)
-	if !ok {
-		return nil
+// update folds rows into the states of aggregate i. States that hold their rows
+// are taken to be as large as those.
+func (l *aggLocal) update(i int, ids []uint32, args []*vec.Vector, rows []int32) error {
+	if l.a.Aggs[i].Grows {
+		for _, v := range args {
+			if err := l.account.Grow(vectorBytes(v, rows, len(ids))); err != nil {
+				return err
+			}
+		}
 	}
-	now := s.Bytes()
-	if now < l.sizes[i] {
-		return nil
-	}
-	err := l.account.Grow(now - l.sizes[i])
-	l.sizes[i] = now
-	return err
+	return l.accs[i].Update(ids, args, rows)
 }
 
 // Finalize implements sched.Sink.
@@ -379,9 +373,6 @@ func (a *Aggregate) merge(ctx context.Context, merged *aggLocal, full []*aggLoca
 	for w, l := range full {
 		for i, acc := range merged.accs {
 			if err := acc.Merge(l.accs[i], mapping[w]); err != nil {
-				return nil, err
-			}
-			if err := merged.resize(i); err != nil {
 				return nil, err
 			}
 		}

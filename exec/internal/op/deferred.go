@@ -123,10 +123,7 @@ func (a *Aggregate) foldTable(ctx context.Context, i int, t *Table, account *mem
 		for _, id := range part.Cols[0].Int64s {
 			ids = append(ids, uint32(id))
 		}
-		if err := a.result.accs[i].Update(ids, part.Cols[1:1+len(agg.ArgTypes)], nil); err != nil {
-			return err
-		}
-		if err := a.result.resize(i); err != nil {
+		if err := a.result.update(i, ids, part.Cols[1:1+len(agg.ArgTypes)], nil); err != nil {
 			return err
 		}
 	}

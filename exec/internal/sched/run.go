@@ -58,6 +58,9 @@ func Run(ctx context.Context, env *expr.Env, p Pipeline, n int) error {
 		r.err = CtxError(ctx)
 	}
 	if r.err == nil {
+		// The workers' context may have ended by ErrStop; the sink has its own end.
+		r.stopped.Store(false)
+		r.ctx = ctx
 		r.protect(func() error { return p.Sink.Finalize(&Worker{Ctx: ctx, Env: env}) })
 	}
 	return r.err
