@@ -348,10 +348,10 @@ func (p *parser) prefix() ast.Expr {
 // join that merely begins with a query.
 func (p *parser) queryAt(i int) bool {
 	first := i
-	for p.toks[i].kind == '(' {
+	for p.toks[i].kind == '(' && i-first <= MaxDepth {
 		i++
 	}
-	if i == first {
+	if i == first || i-first > MaxDepth { // so deep an expression is refused anyway
 		return false
 	}
 	switch p.toks[i].kw {
