@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/loamdb/loam/functions"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
@@ -15,7 +16,9 @@ import (
 )
 
 func testCatalog() *fakeCatalog {
-	f := func(id int32, name string, t types.Type) schema.Field { return schema.Field{ID: id, Name: name, Type: t} }
+	f := func(id int32, name string, t types.Type) schema.Field {
+		return schema.Field{ID: id, Name: name, Type: t}
+	}
 	big, double := types.Of(types.Int64), types.Of(types.Double)
 	docs := &schema.Object{ID: 1, Namespace: "public", Name: "docs", Kind: schema.Collection, Key: []int{0}, Partitions: 1, Fields: []schema.Field{
 		{ID: 1, Name: "id", Type: textType, NotNull: true},
@@ -38,11 +41,12 @@ func testCatalog() *fakeCatalog {
 	return &fakeCatalog{namespaces: []string{"public", "sales"}, objects: []*schema.Object{docs, two, t, u, mixed}}
 }
 
-// TestPlans runs the data-driven files. "plan" plans a statement; passes=all
-// (the default) or passes=none says which passes run. params=N gives the number
-// of parameters expected.
+// TestPlans runs the data-driven files. "bind" shows the plan of the binder,
+// "plan" the optimized one (disable=(a,b) switches passes off), and "run" the rows
+// that the reference interpreter gives, which must be the same for every choice
+// of passes.
 func TestPlans(t *testing.T) {
-	p := planner.New(testCatalog(), fakeRegistry{}).WithFiles(fakeFiles{})
+	p := planner.New(testCatalog(), functions.Default()).WithFiles(fakeFiles{})
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			sess := planner.Session{Options: map[string]string{}}
@@ -54,8 +58,11 @@ func TestPlans(t *testing.T) {
 					sess.Namespace = arg.Vals[0]
 				}
 			}
-			if d.Cmd == "bind" {
+			switch d.Cmd {
+			case "bind":
 				sess.Options[planner.OptionDisabledPasses] = "all"
+			case "run":
+				return ablate(t, p, d.Input)
 			}
 			return planText(p, sess, d.Input)
 		})

@@ -30,7 +30,11 @@ func (c *clause) binary(x *ast.Binary) (expr.Expr, error) {
 		return nil, err
 	}
 	l, r = c.b.alike(x.Op, l, r)
-	return c.b.scalar(string(x.Op), []expr.Expr{l, r}, x.OpPos)
+	name := string(x.Op)
+	if x.Op == ast.OpIntDiv {
+		name = "div"
+	}
+	return c.b.scalar(name, []expr.Expr{l, r}, x.OpPos)
 }
 
 func (c *clause) pair(l, r ast.Expr) (expr.Expr, expr.Expr, error) {
