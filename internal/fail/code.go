@@ -142,3 +142,13 @@ func (c Code) GRPC() uint32 { return codeTable[min(c, Internal)].grpc }
 
 // HTTP is the HTTP status code.
 func (c Code) HTTP() int { return codeTable[min(c, Internal)].http }
+
+// CodeNamed is the code of a stable name; false for a name that there is not.
+func CodeNamed(name string) (Code, bool) {
+	for c := range numCodes {
+		if codeTable[c].name == name {
+			return c, true
+		}
+	}
+	return Internal, false
+}

@@ -1,0 +1,35 @@
+# Every target prints its result in its last line: "name: N passed, N failed, N skipped".
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+GO ?= go
+VENV := .venv
+
+.PHONY: help build test vet conformance crash-quick crash bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+build: ## build the binary into bin/loam
+	$(GO) build -trimpath -ldflags '-s -w' -o bin/loam ./cmd/loam
+
+test: vet ## build everything, vet, run the unit, text and property tests (minutes)
+	$(GO) build ./...
+	@$(GO) test ./... 2>&1 | $(GO) run ./internal/testsum test
+
+vet: ## go vet and gofmt
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+
+conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), pyarrow, Polars, DuckDB, pylance
+	./conformance/run.sh
+
+$(VENV)/ok: conformance/python/requirements.txt
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install -q -r conformance/python/requirements.txt
+	touch $@
+
+crash-quick: build ## kill -9 under load and crash images, the quick form
+	$(GO) test -count=1 ./conformance/crash -run TestQuick -v 2>&1 | grep -E '^(kills|crash|---|FAIL|ok|    )' 
+
+clean: ## remove what the targets made
+	rm -rf bin $(VENV)

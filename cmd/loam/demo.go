@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/loamdb/loam/cmd/loam/internal/demo"
+	"github.com/loamdb/loam/internal/fail"
+)
+
+func runDemo(ctx context.Context, args []string) int {
+	fs := flag.NewFlagSet("loam demo", flag.ContinueOnError)
+	keep := fs.Bool("keep", false, "leave the server running at the end")
+	if err := fs.Parse(args); err != nil {
+		return 2
+	}
+	dir, err := os.MkdirTemp("", "loam-demo-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	s, err := startServer(ctx, serveConfig{data: dir, flight: "127.0.0.1:0", http: "127.0.0.1:0"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+		return 1
+	}
+	defer s.stop()
+	if err := demo.Run(ctx, os.Stdout, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir}); err != nil {
+		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+		return 1
+	}
+	if *keep {
+		fmt.Println("\nThe server keeps running; Ctrl-C ends it and removes its data.")
+		<-ctx.Done()
+	}
+	return 0
+}

@@ -1,0 +1,57 @@
+// Command loam is the server and the tools of Loam: serve, sql, demo, version.
+// Each command reads its flags, wires rooms together, and runs.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/loamdb/loam"
+)
+
+// command is one word after loam.
+type command struct {
+	name, help string
+	run        func(ctx context.Context, args []string) int
+}
+
+var commands = []command{
+	{"serve", "serve Flight SQL and HTTP from a data directory", serve},
+	{"sql", "run SQL against a server, a data directory or memory", sql},
+	{"demo", "load Go's documentation into a temporary server and query it", runDemo},
+	{"version", "print the version", version},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(os.Args) > 1 {
+		for _, c := range commands {
+			if c.name == os.Args[1] {
+				os.Exit(c.run(ctx, os.Args[2:]))
+			}
+		}
+		if w := os.Args[1]; w != "help" && w != "-h" && w != "--help" {
+			fmt.Fprintf(os.Stderr, "loam: there is no command %q\n\n", w)
+			usage()
+			os.Exit(2)
+		}
+	}
+	usage()
+}
+
+func usage() {
+	fmt.Fprintln(os.Stderr, "Loam, a Flight SQL-first query engine over retrieval data.\n\nUsage: loam COMMAND [FLAGS]\n\nCommands:")
+	for _, c := range commands {
+		fmt.Fprintf(os.Stderr, "  %-8s %s\n", c.name, c.help)
+	}
+	fmt.Fprintln(os.Stderr, "\nloam COMMAND -h lists the flags of a command.")
+}
+
+func version(context.Context, []string) int {
+	fmt.Println("loam", loam.Version)
+	return 0
+}

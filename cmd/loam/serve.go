@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/flightsql"
+	"github.com/loamdb/loam/flightsql/rest"
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// The default addresses.
+const (
+	defaultFlight = "127.0.0.1:8815"
+	defaultHTTP   = "127.0.0.1:8816"
+)
+
+// serveConfig is what loam serve is told.
+type serveConfig struct {
+	data, flight, http string
+	insecure           bool
+	files              []string
+}
+
+// server is a running loam serve.
+type server struct {
+	engine     *loam.Engine
+	flight     *flightsql.Server
+	http       *http.Server
+	flightAddr string
+	httpAddr   string
+	failed     chan error
+}
+
+func serve(ctx context.Context, args []string) int {
+	var cfg serveConfig
+	fs := flag.NewFlagSet("loam serve", flag.ContinueOnError)
+	fs.StringVar(&cfg.data, "data", "loam-data", "data directory, made if it is not there")
+	fs.StringVar(&cfg.flight, "flight", defaultFlight, "address of Flight SQL")
+	fs.StringVar(&cfg.http, "http", defaultHTTP, "address of HTTP; empty for none")
+	fs.BoolVar(&cfg.insecure, "insecure", false, "allow addresses that other machines reach, in plaintext and without a password")
+	fs.Func("allow-files", "directory that read_parquet and read_json may read; may be repeated", func(d string) error {
+		cfg.files = append(cfg.files, d)
+		return nil
+	})
+	if err := fs.Parse(args); err != nil {
+		return 2
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "loam serve: unexpected argument %q; the directory goes behind --data\n", fs.Arg(0))
+		return 2
+	}
+	s, err := startServer(ctx, cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+		return 1
+	}
+	fmt.Printf("loam %s serves %s\n  Flight SQL  grpc://%s\n  HTTP        http://%s\n", loam.Version, cfg.data, s.flightAddr, s.httpAddr)
+	if cfg.insecure {
+		slog.Warn("serving in plaintext and without a password: everybody who reaches the address may read and write")
+	}
+	code := 0
+	select {
+	case <-ctx.Done():
+	case err := <-s.failed:
+		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+		code = 1
+	}
+	s.stop()
+	return code
+}
+
+// startServer opens the data directory and listens on both addresses.
+func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
+	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
+	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Endpoint: "grpc://" + cfg.flight, Files: cfg.files, OnError: onError})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{engine: e, failed: make(chan error, 2)}
+	if err := s.listen(cfg); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return s, nil
+}
+
+func (s *server) listen(cfg serveConfig) error {
+	reg := prometheus.NewRegistry()
+	var err error
+	s.flight, err = flightsql.NewServer(s.engine, flightsql.Options{Insecure: cfg.insecure, Registry: reg})
+	if err != nil {
+		return err
+	}
+	lis, err := net.Listen("tcp", cfg.flight)
+	if err != nil {
+		return fail.New(fail.Unavailable, "Flight SQL cannot listen on %s: %v", cfg.flight, err).WithHint("Choose another address with --flight.")
+	}
+	if err := flightsql.CheckAddress(lis.Addr(), cfg.insecure); err != nil {
+		_ = lis.Close()
+		return err
+	}
+	s.flightAddr = lis.Addr().String()
+	go func() { s.fail(s.flight.Serve(lis)) }()
+	if cfg.http == "" {
+		return nil
+	}
+	web, err := net.Listen("tcp", cfg.http)
+	if err != nil {
+		_ = lis.Close()
+		return fail.New(fail.Unavailable, "HTTP cannot listen on %s: %v", cfg.http, err).WithHint("Choose another address with --http, or --http \"\" for none.")
+	}
+	if err := flightsql.CheckAddress(web.Addr(), cfg.insecure); err != nil {
+		_ = web.Close()
+		return err
+	}
+	s.httpAddr = web.Addr().String()
+	s.http = &http.Server{Handler: rest.Handler(s.engine, rest.Options{Registry: reg}), ReadHeaderTimeout: 10 * time.Second}
+	go func() { s.fail(s.http.Serve(web)) }()
+	return nil
+}
+
+// fail reports the end of a listener that was not asked for.
+func (s *server) fail(err error) {
+	if err == nil || errors.Is(err, http.ErrServerClosed) {
+		return
+	}
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// drain is how long running calls may go on after the stop.
+const drain = 10 * time.Second
+
+// stop ends both listeners and closes the directory.
+func (s *server) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if s.http != nil {
+		_ = s.http.Shutdown(ctx)
+	}
+	_ = s.flight.Shutdown(ctx)
+	if err := s.engine.Close(); err != nil {
+		slog.Error("closing the data directory", "error", err)
+	}
+}
