@@ -26,7 +26,8 @@ type buffer struct {
 	rows    int
 }
 
-// keep copies the chunk's rows.
+// keep keeps the chunk's rows: the chunk itself while all of it is selected, for
+// chunks never change, else a copy. The rows count as if they were copied.
 func (b *buffer) keep(c *vec.Chunk, pos sched.Pos) error {
 	n := c.Rows()
 	if n == 0 {
@@ -35,10 +36,12 @@ func (b *buffer) keep(c *vec.Chunk, pos sched.Pos) error {
 	if err := b.account.Grow(chunkBytes(c)); err != nil {
 		return err
 	}
-	k := &vec.Chunk{Cols: make([]*vec.Vector, len(c.Cols)), N: n}
-	for i, col := range c.Cols {
-		k.Cols[i] = vec.New(col.Type, n)
-		k.Cols[i].AppendRows(col, c.Sel, n)
+	k := &vec.Chunk{Cols: append([]*vec.Vector(nil), c.Cols...), N: n}
+	if c.Sel != nil {
+		for i, col := range c.Cols {
+			k.Cols[i] = vec.New(col.Type, n)
+			k.Cols[i].AppendRows(col, c.Sel, n)
+		}
 	}
 	b.chunks = append(b.chunks, held{pos, k})
 	b.rows += n
@@ -85,7 +88,7 @@ func concat(ctx context.Context, ts []types.Type, buffers []*buffer, account *me
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			t.Cols[i].AppendRows(h.c.Cols[i], nil, h.c.N)
+			appendAll(t.Cols[i], h.c.Cols[i])
 			h.c.Cols[i] = nil
 		}
 		release(buffers, bytes)

@@ -62,6 +62,29 @@ func pickOuter(cols []*vec.Vector, rows []int32) []*vec.Vector {
 	return out
 }
 
+// appendAll appends all rows of src to the flat vector dst; numbers without
+// NULLs as one block.
+func appendAll(dst, src *vec.Vector) {
+	if src.Encoding != vec.Flat || src.Valid != nil || dst.Valid != nil {
+		dst.AppendRows(src, nil, src.N)
+		return
+	}
+	switch dst.Type.Kind {
+	case types.Int32, types.Date:
+		dst.Int32s = append(dst.Int32s, src.Int32s[:src.N]...)
+	case types.Int64, types.Timestamp:
+		dst.Int64s = append(dst.Int64s, src.Int64s[:src.N]...)
+	case types.Double:
+		dst.Float64s = append(dst.Float64s, src.Float64s[:src.N]...)
+	case types.Decimal:
+		dst.Decimals = append(dst.Decimals, src.Decimals[:src.N]...)
+	default:
+		dst.AppendRows(src, nil, src.N)
+		return
+	}
+	dst.N += src.N
+}
+
 // ownValid is a bitmap of v's validity that v alone holds.
 func ownValid(v *vec.Vector) vec.Bitmap {
 	if v.Valid == nil {

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loamdb/loam/exec/internal/sched"
+	"github.com/loamdb/loam/internal/kernel"
 	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -55,6 +56,10 @@ func (l *topLocal) Push(c *vec.Chunk, pos sched.Pos) error {
 	}
 	if bound := min(l.own, l.t.bound.Load()); bound != noBound {
 		wide = l.within(wide, bound)
+	}
+	if wide.Sel == nil {
+		// A few rows of it may be kept for long: copy them out of the input's columns.
+		wide = Pick(wide.Cols, kernel.Identity(wide.N), wide.Seq)
 	}
 	if err := l.keep(wide, pos); err != nil {
 		return err
