@@ -32,7 +32,7 @@ func (x *execution) allTerms(n *node) (leaves []*leaf, ok bool) {
 // whose block bounds together stay below the threshold. Sums go in the order of
 // the query, as in boolIter.
 func (x *execution) conjunction(ctx context.Context, leaves []*leaf) error {
-	if len(leaves) == 0 {
+	if len(leaves) == 0 || x.beaten(leaves) {
 		return ctxErr(ctx)
 	}
 	lead := append([]*leaf(nil), leaves...)

@@ -58,7 +58,7 @@ type window struct {
 // order of terms is the canonical order, sums have the same bits as an
 // exhaustive scan.
 func (x *execution) maxScore(ctx context.Context, leaves []*leaf) error {
-	if len(leaves) == 0 {
+	if len(leaves) == 0 || x.beaten(leaves) {
 		return ctxErr(ctx)
 	}
 	w := &window{}
@@ -82,6 +82,15 @@ func (x *execution) maxScore(ctx context.Context, leaves []*leaf) error {
 		x.collect(leaves, suffix, essential, w)
 	}
 	return leafFault(leaves)
+}
+
+// beaten reports that no document of the part reaches the floor set by others.
+func (x *execution) beaten(leaves []*leaf) bool {
+	sum := 0.0
+	for _, l := range leaves {
+		sum += l.src.impact(-1, l.s)
+	}
+	return sum*slack < x.top.Threshold()
 }
 
 func leafFault(leaves []*leaf) error {

@@ -45,7 +45,7 @@ func drawDocs(r *rand.Rand, n int) [][][]string {
 
 func drawQuery(r *rand.Rand) string {
 	w := func() string { return words[r.Intn(len(words))] }
-	switch r.Intn(15) {
+	switch r.Intn(16) {
 	case 0:
 		return w()
 	case 1:
@@ -70,6 +70,8 @@ func drawQuery(r *rand.Rand) string {
 		return fmt.Sprintf("%q OR %s", w()+" "+w(), w())
 	case 11:
 		return w() + "^3 " + w() + "^0.1 " + w() + " " + w() + " " + w()
+	case 14:
+		return "(" + w() + " AND NOT " + w() + ") AND (" + w() + " OR \"" + w() + " " + w() + "\")"
 	case 13:
 		return "title:" + w() + " AND title:" + w() + "^2 AND body:" + w()
 	case 12:

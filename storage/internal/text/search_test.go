@@ -162,35 +162,64 @@ func TestFloorKeepsEqualScores(t *testing.T) {
 	})
 }
 
-// TestExclusionWays: the two ways of subtracting documents agree, and an
-// exclusion answers the same again and again.
+// TestExclusionWays: the two ways of subtracting documents agree, in every
+// part kind, and an exclusion answers the same again and again.
 func TestExclusionWays(t *testing.T) {
 	r := rand.New(rand.NewSource(4))
 	docs := drawDocs(r, 700)
-	seg := segmentOf(t, docs)
+	seg, mem := segmentOf(t, docs), memOf(t, docs).At(1<<30)
 	for _, share := range []float64{.01, .5, 1} {
 		dead := randomSet(r, len(docs), share)
 		table := NewExclusion(dead)
-		if err := table.fillTable(seg); err != nil {
+		if err := table.fillTable(seg); err != nil || table.table == nil {
 			t.Fatal(err)
 		}
 		counted := NewExclusion(dead)
+		ways := []struct {
+			p Part
+			e *Exclusion
+		}{{seg, counted}, {seg, table}, {seg, counted}, {mem, NewExclusion(dead)}}
 		for _, w := range words {
 			q := mustParse(t, w+" "+w[:1]+"*")
-			var first Stats
-			for i, e := range []*Exclusion{counted, table, counted} {
-				b, err := seg.Bind(context.Background(), q, e)
+			var first string
+			for i, way := range ways {
+				b, err := way.p.Bind(context.Background(), q, way.e)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if s := b.Stats(); i == 0 {
-					first = s
-				} else if fmt.Sprint(s) != fmt.Sprint(first) {
-					t.Fatalf("%s: %v by way %d, %v before", w, s, i, first)
+				got := fmt.Sprint(b.Stats())
+				if i == 0 {
+					first = got
+				}
+				if got != first {
+					t.Fatalf("%s: %s by way %d, %s by the first", w, got, i, first)
 				}
 			}
 		}
 	}
+}
+
+// TestHopelessPart: a floor above all of a part's scores ends the search with
+// nothing, one at its best score keeps that.
+func TestHopelessPart(t *testing.T) {
+	bothKinds(t, burstyDocs(rand.New(rand.NewSource(3)), 2000), func(t *testing.T, p Part) {
+		for _, text := range []string{"alpha beta", "title:alpha AND title:delta"} {
+			b, err := p.Bind(context.Background(), mustParse(t, text), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			best := mustSearch(t, b, SearchOptions{K: 1})[0]
+			if got := mustSearch(t, b, SearchOptions{K: 5, Floor: best.Score}); len(got) == 0 || got[0] != best {
+				t.Errorf("%s: the floor at %v leaves %v", text, best, got)
+			}
+			if got := mustSearch(t, b, SearchOptions{K: 5, Floor: best.Score * 1.0001}); len(got) != 0 {
+				t.Errorf("%s: the floor above %v leaves %v", text, best, got)
+			}
+			if got := mustSearch(t, b, SearchOptions{K: 5, Floor: 1e6}); len(got) != 0 {
+				t.Errorf("%s: a floor of a million leaves %v", text, got)
+			}
+		}
+	})
 }
 
 // TestStatsAdd: sums do not depend on the order of parts and share nothing.
@@ -293,4 +322,46 @@ func TestFieldConfigs(t *testing.T) {
 			t.Errorf("boost %v: %v", b, err)
 		}
 	}
+}
+
+// TestConcurrentSearches: one query, bound part and exclusion serve many
+// goroutines, each with the answer of one alone.
+func TestConcurrentSearches(t *testing.T) {
+	docs := burstyDocs(rand.New(rand.NewSource(12)), 3000)
+	dead := randomSet(rand.New(rand.NewSource(13)), len(docs), .2)
+	bothKinds(t, docs, func(t *testing.T, p Part) {
+		e := NewExclusion(dead)
+		texts := []string{"alpha beta", "title:alpha AND title:delta", `"alpha beta"`, "alph* -gamma", "beta~1 filler"}
+		want := map[string]string{}
+		for _, text := range texts {
+			b, err := p.Bind(context.Background(), mustParse(t, text), NewExclusion(dead))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want[text] = fmt.Sprint(mustSearch(t, b, SearchOptions{K: 7}))
+		}
+		var done sync.WaitGroup
+		for _, text := range texts {
+			b, err := p.Bind(context.Background(), mustParse(t, text), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				done.Go(func() {
+					again, err := p.Bind(context.Background(), mustParse(t, text), e)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, b := range []*Bound{b, again} {
+						hits, err := b.Search(context.Background(), b.Stats(), SearchOptions{K: 7})
+						if got := fmt.Sprint(hits); err != nil || got != want[text] {
+							t.Errorf("%s: %s, %v, want %s", text, got, err, want[text])
+						}
+					}
+				})
+			}
+		}
+		done.Wait()
+	})
 }
