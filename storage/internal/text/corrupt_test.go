@@ -145,7 +145,7 @@ func exercise(t testing.TB, data []byte) {
 func TestResealedCorruption(t *testing.T) {
 	good := smallSegment(t)
 	r := rand.New(rand.NewSource(8))
-	for range 3000 {
+	for range 1000 {
 		data := append([]byte{}, good...)
 		for range 1 + r.Intn(3) {
 			at := 12 + r.Intn(len(data)-trailerBytes-12)
