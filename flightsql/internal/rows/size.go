@@ -46,7 +46,7 @@ func arrayBytes(arr arrow.Array, from, to int) int64 {
 	}
 	switch a := arr.(type) {
 	case *array.String:
-		return bits + 4*n + int64(a.ValueOffset(to)-a.ValueOffset(from))
+		return bits + 4*n + int64(a.ValueOffset(to-1)-a.ValueOffset(from)) + int64(a.ValueLen(to-1))
 	case *array.Binary:
 		return bits + 4*n + int64(a.ValueOffset(to-1)-a.ValueOffset(from)) + int64(a.ValueLen(to-1))
 	case *array.List:
