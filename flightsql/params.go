@@ -106,23 +106,17 @@ func sealedParams(stream []byte) ([]arrow.RecordBatch, error) {
 // the statement leaves open, and reads every row. The statement returned is the
 // one to bind.
 func bindTo(ctx context.Context, sess engine.Session, sql string, st engine.Statement, batches []arrow.RecordBatch) (engine.Statement, [][]vec.Value, error) {
-	want := st.Params()
-	declared := make([]types.Type, len(want))
-	copy(declared, want)
-	again := false
-	for _, rec := range batches[:min(1, len(batches))] {
-		if int(rec.NumCols()) != len(want) {
-			return nil, nil, fail.New(fail.UndefinedParameter, "%d parameters are bound, the statement has %d", rec.NumCols(), len(want))
-		}
-		for i, t := range want {
-			if given, err := types.FromArrow(rec.Column(i).DataType()); err == nil && t.Kind == types.Unknown && given.Kind != types.Unknown {
-				declared[i], again = given, true
+	if len(batches) > 0 {
+		given := make([]types.Type, batches[0].NumCols())
+		for i, col := range batches[0].Columns() {
+			t, err := types.FromArrow(col.DataType())
+			if err != nil {
+				return nil, nil, fail.Wrap(fail.CodeOf(err), err, "parameter %d", i+1)
 			}
+			given[i] = t
 		}
-	}
-	if again {
 		var err error
-		if st, err = sess.Prepare(ctx, sql, declared); err != nil {
+		if st, err = engine.Declare(ctx, sess, sql, st, given); err != nil {
 			return nil, nil, err
 		}
 	}

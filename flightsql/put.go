@@ -2,7 +2,6 @@ package flightsql
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 
@@ -110,37 +109,13 @@ func (s *Server) putPath(ctx context.Context, path []string, r *ingest.Reader, s
 		return nil
 	}
 	_, err = s.append(ctx, sess, target, r, func(ack loam.Ack) error {
-		data, err := AckJSON(ack)
+		data, err := engine.AckJSON(ack)
 		if err != nil {
 			return err
 		}
 		return stream.Send(&flight.PutResult{AppMetadata: data})
 	})
 	return err
-}
-
-// AckJSON is an acknowledgement as clients read it: {"rows", "token",
-// "unapplied_records", "unapplied_bytes"}.
-func AckJSON(ack loam.Ack) ([]byte, error) {
-	out := struct {
-		Rows             int64  `json:"rows"`
-		Token            string `json:"token,omitempty"`
-		UnappliedRecords int64  `json:"unapplied_records"`
-		UnappliedBytes   int64  `json:"unapplied_bytes"`
-	}{ack.Rows, tokenText(ack.Token), ack.UnappliedRecords, ack.UnappliedBytes}
-	data, err := json.Marshal(out)
-	if err != nil {
-		return nil, fail.Wrap(fail.Internal, err, "an acknowledgement as JSON")
-	}
-	return data, nil
-}
-
-// tokenText is "" for the token of a write without rows.
-func tokenText(t snapshot.Token) string {
-	if t.Incarnation == "" {
-		return ""
-	}
-	return t.String()
 }
 
 func (s *Server) pathTarget(ctx context.Context, sess engine.Session, path []string) (loam.Target, error) {
@@ -174,7 +149,7 @@ func (s *Server) append(ctx context.Context, sess engine.Session, target loam.Ta
 	var count int64
 	var token snapshot.Token
 	defer func() {
-		if text := tokenText(token); text != "" {
+		if text := engine.TokenText(token); text != "" {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs(headerToken, text))
 		}
 	}()

@@ -31,7 +31,7 @@ var keys = []string{"namespace", "collection", "at", "tail", "columns"}
 func ParseJSON(data []byte, target *loam.Target) (loam.ScanRequest, error) {
 	var b body
 	if len(bytes.TrimSpace(data)) > 0 {
-		if err := strict(data, &b, keys); err != nil {
+		if err := Strict(data, &b, keys); err != nil {
 			return loam.ScanRequest{}, err
 		}
 	}
@@ -80,7 +80,7 @@ func parseAt(raw json.RawMessage, r *loam.ScanRequest) error {
 		Token           *string `json:"token"`
 		Tag             *string `json:"tag"`
 	}
-	if err := strict(raw, &at, []string{"manifest_version", "token", "tag"}); err != nil {
+	if err := Strict(raw, &at, []string{"manifest_version", "token", "tag"}); err != nil {
 		return err
 	}
 	given := 0
@@ -129,8 +129,9 @@ func validate(r *loam.ScanRequest) error {
 	return nil
 }
 
-// strict decodes one JSON object without unknown keys.
-func strict(data []byte, into any, known []string) error {
+// Strict decodes one JSON object without unknown keys; known are the keys for
+// suggestions. Errors: fail.BadRequest.
+func Strict(data []byte, into any, known []string) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
