@@ -115,7 +115,7 @@ func (e *Engine) openStores(ctx context.Context) error {
 	if e.lock, err = object.LockDir(e.cfg.Dir, e.cfg.Endpoint); err != nil {
 		return err
 	}
-	if e.store, err = object.OpenFile(filepath.Join(e.cfg.Dir, "store"), e.cfg.IDs, object.FileOptions{NoSync: e.cfg.NoSync}); err != nil {
+	if e.store, err = object.OpenFile(e.cfg.Dir, e.cfg.IDs, object.FileOptions{NoSync: e.cfg.NoSync}); err != nil {
 		return err
 	}
 	e.meta, err = metastore.OpenEmbedded(ctx, filepath.Join(e.cfg.Dir, "meta"), e.cfg.Clock, e.cfg.IDs, metastore.EmbeddedOptions{NoSync: e.cfg.NoSync})

@@ -53,8 +53,7 @@ func (v *view) findKeys(_ context.Context, want map[string][]int, put func(*view
 
 // Patch makes log rows that change some fields of documents: values has one
 // vector a field with a row a key, nil where the field keeps its value. All keys
-// must be live in the snapshot; if a key field changes, the document moves to
-// its new key.
+// must be live in the snapshot, and key fields do not change.
 func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vector) (*Rows, error) {
 	n := len(keys)
 	for i := range s.obj.Fields {
@@ -99,48 +98,7 @@ func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vecto
 		r.Sources = append(r.Sources, doc)
 		r.Delete = append(r.Delete, false)
 	}
-	return s.moveKeys(x, r, values)
-}
-
-// moveKeys gives documents whose key fields changed their new key, and deletes
-// the old one first.
-func (s *Snapshot) moveKeys(x *source.Extractor, r *Rows, values []*vec.Vector) (*Rows, error) {
-	changed := false
-	for _, k := range s.obj.Key {
-		changed = changed || values[k] != nil
-	}
-	if !changed {
-		return r, nil
-	}
-	out := &Rows{Cols: make([]*vec.Vector, len(r.Cols))}
-	for f, c := range r.Cols {
-		if c != nil {
-			out.Cols[f] = vec.New(c.Type, c.N)
-		}
-	}
-	add := func(key string, doc []byte, del bool, row int) {
-		out.Keys, out.Sources, out.Delete = append(out.Keys, key), append(out.Sources, doc), append(out.Delete, del)
-		for f, c := range r.Cols {
-			switch {
-			case c == nil:
-			case del:
-				out.Cols[f].AppendNull()
-			default:
-				out.Cols[f].AppendRows(c, []int32{int32(row)}, 1)
-			}
-		}
-	}
-	for i, old := range r.Keys {
-		key, err := x.KeyOf(r.Sources[i])
-		if err != nil {
-			return nil, rowError(err, i)
-		}
-		if key != old {
-			add(old, nil, true, i)
-		}
-		add(key, r.Sources[i], false, i)
-	}
-	return out, nil
+	return r, nil
 }
 
 // UpdateTable makes log rows that replace table rows by copies with some fields

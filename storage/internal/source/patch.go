@@ -53,16 +53,3 @@ func (x *Extractor) Patch(doc string, values []*vec.Vector, i int) ([]byte, erro
 	}
 	return out, nil
 }
-
-// KeyOf is the key of a document.
-func (x *Extractor) KeyOf(doc []byte) (string, error) {
-	x.scan(string(doc))
-	vals := make([]vec.Value, len(x.obj.Key))
-	for i, k := range x.obj.Key {
-		var err error
-		if vals[i], err = valueOf(x.found[k], x.obj.Fields[k].Type); err != nil {
-			return "", fieldError(x.obj, &x.obj.Fields[k], err)
-		}
-	}
-	return Key(x.obj, vals)
-}

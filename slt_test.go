@@ -1,0 +1,224 @@
+package loam_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// The SQL tests in testdata/slt are sqllogictest files:
+//
+//	statement ok            the SQL that follows runs
+//	statement count N       it runs and changes N rows
+//	statement error REGEX   it fails, with "SQLSTATE message hint" matching
+//	query [rowsort]         it answers the rows behind ----, columns by one tab or
+//	                        two spaces; rowsort compares them sorted
+//	query error REGEX       it fails
+//	restart                 closes and opens the engine (a file's last rows must survive)
+//	apply                   waits until all tails are applied
+//
+// Each file runs on an engine of its own, once with rows left in the tail and
+// once with an apply before each query: answers must be the same.
+
+type record struct {
+	line int
+	head []string
+	sql  string
+	want []string
+}
+
+func parseSLT(t *testing.T, path string) []record {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []record
+	lines := strings.Split(string(text), "\n")
+	for i := 0; i < len(lines); {
+		line := strings.TrimSpace(lines[i])
+		if line == "" || strings.HasPrefix(line, "#") {
+			i++
+			continue
+		}
+		r := record{line: i + 1, head: strings.Fields(line)}
+		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "" && lines[i] != "----"; i++ {
+			r.sql += lines[i] + "\n"
+		}
+		if i < len(lines) && lines[i] == "----" {
+			for i++; i < len(lines) && lines[i] != ""; i++ {
+				r.want = append(r.want, lines[i])
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// node is one engine under test.
+type node struct {
+	t       *testing.T
+	dir     string
+	engine  *loam.Engine
+	session *loam.Session
+}
+
+func (n *node) open() {
+	n.t.Helper()
+	e, err := loam.Open(context.Background(), loam.Config{Dir: n.dir, Files: []string{"testdata"}})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.engine, n.session = e, e.NewSession(loam.SessionConfig{User: "tester"})
+}
+
+func (n *node) close() {
+	n.t.Helper()
+	if err := n.engine.Close(); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// apply folds every tail into fragments.
+func (n *node) apply() {
+	n.t.Helper()
+	objs, err := n.engine.Catalog().Objects(context.Background(), "")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, o := range objs {
+		_, err := n.session.ScanPlan(context.Background(), loam.ScanRequest{Target: loam.Target{Namespace: o.Namespace, Name: o.Name}, Tail: loam.TailWait})
+		if err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// query runs a statement and renders its rows.
+func (n *node) query(sql string) (rows []string, affected int64, err error) {
+	ctx := context.Background()
+	r, err := n.session.Query(ctx, sql)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = r.Close() }()
+	for {
+		c, err := r.Next(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if c == nil {
+			return rows, r.Affected, nil
+		}
+		for i := range c.Rows() {
+			var cells []string
+			for _, col := range c.Cols {
+				cell := col.Value(c.RowAt(i)).String()
+				if cell == "" {
+					cell = "(empty)"
+				}
+				cells = append(cells, strings.ReplaceAll(cell, "\n", "\\n"))
+			}
+			rows = append(rows, strings.Join(cells, "\t"))
+		}
+	}
+}
+
+var gap = regexp.MustCompile(`\t+|  +`)
+
+func normal(rows []string, sorted bool) string {
+	out := make([]string, len(rows))
+	for i, r := range rows {
+		out[i] = gap.ReplaceAllString(strings.TrimSpace(r), "\t")
+	}
+	if sorted {
+		sort.Strings(out)
+	}
+	return strings.Join(out, "\n")
+}
+
+func (r record) check(n *node) string {
+	switch r.head[0] {
+	case "restart":
+		n.close()
+		n.open()
+		return ""
+	case "apply":
+		n.apply()
+		return ""
+	}
+	rows, affected, err := n.query(r.sql)
+	rest := strings.Join(r.head[min(2, len(r.head)):], " ")
+	switch kind := r.head[1:]; {
+	case len(kind) > 0 && kind[0] == "error":
+		if err == nil {
+			return "it succeeded, an error is expected"
+		}
+		e := fail.As(err)
+		text := e.Code.SQLState() + " " + e.Message + " " + e.Hint
+		if ok, rerr := regexp.MatchString("(?i)"+rest, text); rerr != nil || !ok {
+			return fmt.Sprintf("error %q does not match %q", text, rest)
+		}
+		return ""
+	case err != nil:
+		return fail.Render(err, r.sql)
+	case r.head[0] == "statement" && kind[0] == "count" && fmt.Sprint(affected) != rest:
+		return fmt.Sprintf("%d rows changed, want %s", affected, rest)
+	case r.head[0] == "query":
+		sorted := len(kind) > 0 && kind[0] == "rowsort"
+		if got, want := normal(rows, sorted), normal(r.want, sorted); got != want {
+			return fmt.Sprintf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	return ""
+}
+
+func TestSLT(t *testing.T) {
+	files, err := filepath.Glob("testdata/slt/*.slt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no .slt files", err)
+	}
+	records, negative := 0, 0
+	for _, path := range files {
+		recs := parseSLT(t, path)
+		for _, r := range recs {
+			if len(r.head) > 1 {
+				records++
+				if r.head[1] == "error" {
+					negative++
+				}
+			}
+		}
+		for _, applied := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/applied=%v", filepath.Base(path), applied), func(t *testing.T) {
+				t.Parallel()
+				runSLT(t, path, recs, applied)
+			})
+		}
+	}
+	if 100*negative < 15*records {
+		t.Errorf("%d of %d records expect an error; at least 15 %% should", negative, records)
+	}
+}
+
+func runSLT(t *testing.T, path string, recs []record, applied bool) {
+	n := &node{t: t, dir: t.TempDir()}
+	n.open()
+	defer n.close()
+	for _, r := range recs {
+		if applied && r.head[0] == "query" {
+			n.apply()
+		}
+		if why := r.check(n); why != "" {
+			t.Errorf("%s:%d: %s\n%s", path, r.line, strings.TrimSpace(r.sql), why)
+		}
+	}
+}
