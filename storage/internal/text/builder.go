@@ -18,7 +18,10 @@ type Builder struct{ m *Mem }
 // NewBuilder starts a segment over the fields.
 func NewBuilder(fields []FieldConfig) (*Builder, error) {
 	m, err := NewMem(fields)
-	return &Builder{m: m}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Builder{m: m}, nil
 }
 
 // Add appends a document; see [Mem.Add].
