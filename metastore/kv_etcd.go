@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,9 +81,6 @@ func etcdConfig(dir string, opt EmbeddedOptions) *embed.Config {
 }
 
 func startEtcd(ctx context.Context, dir string, opt EmbeddedOptions) (*etcdKV, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fail.Wrap(fail.Unavailable, err, "metastore directory %q", dir)
-	}
 	e, err := embed.StartEtcd(etcdConfig(dir, opt))
 	if err != nil {
 		return nil, fail.Wrap(fail.Unavailable, err, "metastore in %q", dir)

@@ -107,7 +107,7 @@ func (osFS) SyncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	err = unix.Fsync(int(d.Fd()))
+	err = d.Sync()
 	if cerr := d.Close(); err == nil {
 		err = cerr
 	}
