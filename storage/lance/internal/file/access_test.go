@@ -113,6 +113,20 @@ func TestReadVectors(t *testing.T) {
 				check(v, i, int(r.from)+i)
 			}
 		}
+		dst := make([]float32, 0, 50*dim)
+		into, err := f.ReadVectorsInto(ctx, name, 200, 50, dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if &into.Values[0] != &dst[:1][0] {
+			t.Errorf("%s: the caller's memory was not used", name)
+		}
+		for i := range 50 {
+			check(into, i, 200+i)
+		}
+		if more, err := f.ReadVectorsInto(ctx, name, 200, 51, dst); err != nil || more.Rows() != 51 {
+			t.Errorf("%s: more than fits: %d rows, %v", name, more.Rows(), err)
+		}
 		ids := []uint32{999, 0, 7, 7, 500, 3}
 		v, err := f.TakeVectors(ctx, name, ids)
 		if err != nil {

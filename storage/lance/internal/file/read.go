@@ -196,7 +196,16 @@ func (f *File) ReadVectors(ctx context.Context, column string, from, n int64) (V
 	if err := f.checkRange(from, n); err != nil {
 		return Vectors{}, err
 	}
-	return f.vectors(ctx, column, rangeOf(from, n), int(n), nil)
+	return f.vectors(ctx, column, rangeOf(from, n), int(n), nil, nil)
+}
+
+// ReadVectorsInto is ReadVectors into the caller's memory: if dst has the capacity
+// for the rows, the result's values lie in it and nothing is allocated for them.
+func (f *File) ReadVectorsInto(ctx context.Context, column string, from, n int64, dst []float32) (Vectors, error) {
+	if err := f.checkRange(from, n); err != nil {
+		return Vectors{}, err
+	}
+	return f.vectors(ctx, column, rangeOf(from, n), int(n), nil, dst)
 }
 
 // TakeVectors returns the vectors of the rows in the order given.
@@ -205,10 +214,10 @@ func (f *File) TakeVectors(ctx context.Context, column string, rows []uint32) (V
 		return Vectors{}, err
 	}
 	runs, order := rangesOf(rows)
-	return f.vectors(ctx, column, runs, len(rows), order)
+	return f.vectors(ctx, column, runs, len(rows), order, nil)
 }
 
-func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n int, order []int32) (Vectors, error) {
+func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n int, order []int32, dst []float32) (Vectors, error) {
 	tops, err := f.topOf([]string{column})
 	if err != nil {
 		return Vectors{}, err
@@ -219,6 +228,7 @@ func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n in
 		return Vectors{}, fail.New(fail.DatatypeMismatch, "lance: column %q is %s, not a vector of float32", column, field.Type)
 	}
 	s := newSink(c.leaf, field, memory.DefaultAllocator)
+	s.values.b = bytesOf(dst)
 	s.values.reserve(n * c.leaf.shape.width)
 	if err := c.read(ctx, f.src, runs, s); err != nil {
 		return Vectors{}, err
@@ -240,6 +250,14 @@ func floatsOf(b []byte) []float32 {
 		return nil
 	}
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
+}
+
+// bytesOf views the whole capacity of v as bytes.
+func bytesOf(v []float32) []byte {
+	if cap(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[:1][0])), 4*cap(v))
 }
 
 func (v Vectors) reorder(order []int32) Vectors {
