@@ -45,11 +45,13 @@ func decompressLZ4(b []byte) ([]byte, error) {
 const zstdMagic = 0xFD2FB528
 
 func decompressZstd(b []byte) ([]byte, error) {
-	if len(b) >= 4 && binary.LittleEndian.Uint32(b) != zstdMagic {
+	sized := len(b) < 4 || binary.LittleEndian.Uint32(b) != zstdMagic
+	want := uint64(0)
+	if sized {
 		if len(b) < 8 {
 			return nil, corrupt("compressed buffer of %d bytes", len(b))
 		}
-		b = b[8:]
+		want, b = binary.LittleEndian.Uint64(b), b[8:]
 	}
 	limit := uint64(len(b))*maxExpansion + 1<<10
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(limit))
@@ -60,6 +62,9 @@ func decompressZstd(b []byte) ([]byte, error) {
 	out, err := d.DecodeAll(b, nil)
 	if err != nil {
 		return nil, corrupt("zstd frame: %v", err)
+	}
+	if sized && uint64(len(out)) != want {
+		return nil, corrupt("zstd frame of %d bytes where %d are due", len(out), want)
 	}
 	return out, nil
 }

@@ -1,0 +1,226 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"reflect"
+	"sort"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/lance/internal/pb"
+)
+
+func TestReadSpans(t *testing.T) {
+	data := make([]byte, 40<<20)
+	for i := range data {
+		data[i] = byte(i * 7 / 3)
+	}
+	for _, tc := range []struct {
+		name  string
+		spans []span
+		reads int
+	}{
+		{"none", nil, 0},
+		{"one", []span{{5, 10}}, 1},
+		{"empty", []span{{5, 0}}, 0},
+		{"touching", []span{{0, 10}, {10, 10}}, 1},
+		{"overlapping", []span{{0, 100}, {50, 100}, {60, 10}}, 1},
+		{"at the gap", []span{{0, 10}, {10 + maxGap, 10}}, 1},
+		{"past the gap", []span{{0, 10}, {11 + maxGap, 10}}, 2},
+		{"descending", []span{{500_000, 10}, {0, 10}}, 2},
+		{"too long to join", []span{{0, 10 << 20}, {10 << 20, 10 << 20}}, 2},
+		{"within a long one", []span{{0, 20 << 20}, {5, 10}}, 1},
+	} {
+		src := &memSource{b: data}
+		out, err := readSpans(context.Background(), src, tc.spans)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if src.reads != tc.reads {
+			t.Errorf("%s: %d reads, want %d", tc.name, src.reads, tc.reads)
+		}
+		for i, s := range tc.spans {
+			if !bytes.Equal(out[i], data[s.off:s.off+s.size]) {
+				t.Errorf("%s: span %d differs", tc.name, i)
+			}
+		}
+	}
+	if _, err := readSpans(context.Background(), &memSource{b: data[:10]}, []span{{5, 10}}); err == nil {
+		t.Error("a read past the end succeeds")
+	}
+}
+
+func TestRangesOf(t *testing.T) {
+	for _, tc := range []struct {
+		rows  []uint32
+		runs  []rowRange
+		order []int32
+	}{
+		{nil, nil, nil},
+		{[]uint32{4}, []rowRange{{4, 5}}, nil},
+		{[]uint32{1, 2, 3, 7}, []rowRange{{1, 4}, {7, 8}}, nil},
+		{[]uint32{3, 1}, []rowRange{{1, 2}, {3, 4}}, []int32{1, 0}},
+		{[]uint32{5, 5, 4}, []rowRange{{4, 6}}, []int32{1, 1, 0}},
+		{[]uint32{1<<32 - 1}, []rowRange{{1<<32 - 1, 1 << 32}}, nil},
+	} {
+		before := append([]uint32(nil), tc.rows...)
+		runs, order := rangesOf(tc.rows)
+		if !reflect.DeepEqual(runs, tc.runs) || !reflect.DeepEqual(order, tc.order) {
+			t.Errorf("%v: %v, %v", tc.rows, runs, order)
+		}
+		if !reflect.DeepEqual(before, append([]uint32(nil), tc.rows...)) {
+			t.Errorf("%v: the input was changed", before)
+		}
+	}
+}
+
+// TestGather compares picking rows with slices of the original.
+func TestGather(t *testing.T) {
+	schema := loamSchema(3)
+	rec := newGen(3, 0.3, 9).batch(schema, 200)
+	f := openBytes(t, writeFile(t, schema, WriterOptions{}, rec))
+	r := rand.New(rand.NewPCG(1, 9))
+	for range 20 {
+		order := make([]int32, r.IntN(60))
+		for i := range order {
+			order[i] = r.Int32N(200)
+		}
+		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
+		got, err := f.read(context.Background(), mem, nil, []rowRange{{0, 200}}, order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, at := range order {
+			row := got.NewSlice(int64(i), int64(i)+1)
+			sameRows(t, rec, int64(at), 1, row)
+			row.Release()
+		}
+		got.Release()
+		mem.AssertSize(t, 0)
+	}
+}
+
+func TestBitmap(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	for range 200 {
+		m := bitmap{buf: growBuf{mem: memory.DefaultAllocator}}
+		var want []bool
+		for range r.IntN(30) {
+			if n := r.IntN(20); r.IntN(2) == 0 {
+				m.addValid(n)
+				for range n {
+					want = append(want, true)
+				}
+			} else {
+				m.addNull()
+				want = append(want, false)
+			}
+		}
+		nulls := 0
+		for i, valid := range want {
+			if !valid {
+				nulls++
+			}
+			if got := m.nulls == 0 || m.buf.used()[i/8]>>(i%8)&1 == 1; got != valid {
+				t.Fatalf("bit %d of %v is %v", i, want, got)
+			}
+		}
+		if m.n != len(want) || m.nulls != nulls {
+			t.Fatalf("%d bits, %d nulls, want %d and %d", m.n, m.nulls, len(want), nulls)
+		}
+	}
+}
+
+func TestDecompress(t *testing.T) {
+	plain := bytes.Repeat([]byte("retrieval data "), 500)
+	block := make([]byte, lz4.CompressBlockBound(len(plain)))
+	n, err := lz4.CompressBlock(plain, block, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lz := append(binary.LittleEndian.AppendUint32(nil, uint32(len(plain))), block[:n]...)
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := enc.EncodeAll(plain, nil)
+	sized := append(binary.LittleEndian.AppendUint64(nil, uint64(len(plain))), frame...)
+	for name, tc := range map[string]struct {
+		scheme uint64
+		b      []byte
+	}{"lz4": {pb.LZ4, lz}, "zstd": {pb.Zstd, frame}, "zstd with size": {pb.Zstd, sized}} {
+		got, err := decompress(tc.scheme, tc.b)
+		if err != nil || !bytes.Equal(got, plain) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		for cut := range len(tc.b) - 1 {
+			if _, err := decompress(tc.scheme, tc.b[:cut]); cut > 0 && !fail.Is(err, fail.Corrupt) {
+				t.Fatalf("%s cut at %d: %v", name, cut, err)
+			}
+		}
+	}
+	if _, err := decompress(9, lz); !fail.Is(err, fail.Unsupported) {
+		t.Errorf("scheme 9: %v", err)
+	}
+	if _, err := decompress(pb.LZ4, []byte{255, 255, 255, 127, 0}); !fail.Is(err, fail.Corrupt) {
+		t.Errorf("2 GiB from five bytes: %v", err)
+	}
+}
+
+func TestOffsets(t *testing.T) {
+	for _, tc := range []struct {
+		offs  []uint64
+		width int
+	}{
+		{[]uint64{0, 255}, 1}, {[]uint64{0, 256}, 2}, {[]uint64{0, 65_535}, 2}, {[]uint64{0, 65_536}, 4}, {[]uint64{0, 1 << 32}, 8}, {[]uint64{0}, 1},
+	} {
+		b := packOffsets(tc.offs)
+		if len(b) != tc.width*len(tc.offs) {
+			t.Errorf("%v take %d bytes", tc.offs, len(b))
+		}
+		for i, want := range tc.offs {
+			if got := readWord(b[i*tc.width:], tc.width); got != want {
+				t.Errorf("%v: offset %d is %d", tc.offs, i, got)
+			}
+		}
+	}
+}
+
+// TestHundredThousand is the largest size of the round trips.
+func TestHundredThousand(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "pk", Type: arrow.BinaryTypes.String}, {Name: "n", Type: arrow.PrimitiveTypes.Int64, Nullable: true},
+		{Name: "v", Type: vectorType(3), Nullable: true}, {Name: "sp", Type: sparseType(), Nullable: true}}, nil)
+	g := newGen(8, 0.01, 4)
+	rec := g.batch(schema, 100_000)
+	f := openBytes(t, writeFile(t, schema, WriterOptions{}, rec))
+	got, err := f.Read(context.Background(), nil, 0, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameRows(t, rec, 0, 100_000, got)
+	rows := make([]uint32, 1000)
+	for i := range rows {
+		rows[i] = g.r.Uint32N(100_000)
+	}
+	sort.Slice(rows, func(i, j int) bool { return rows[i] < rows[j] })
+	took, err := f.Take(context.Background(), []string{"sp"}, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range rows {
+		want := array.NewSlice(rec.Column(3), int64(row), int64(row)+1)
+		if !array.Equal(want, array.NewSlice(took.Column(0), int64(i), int64(i)+1)) {
+			t.Fatalf("row %d differs", row)
+		}
+	}
+}
