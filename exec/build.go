@@ -61,13 +61,16 @@ func (q *query) leaf(n plan.Node, open func(context.Context) (sched.Morsels, err
 }
 
 func (q *query) buildValues(n *plan.Values) (stream, error) {
-	rows := make([]op.Programs, len(n.Rows))
+	rows := make([]op.Row, len(n.Rows))
 	for i, r := range n.Rows {
-		ps, err := op.Compile(r, nil)
+		if len(r) != len(n.Cols) {
+			return stream{}, fail.Bug("row %d of Values has %d expressions for %d columns", i, len(r), len(n.Cols))
+		}
+		row, err := op.NewRow(r)
 		if err != nil {
 			return stream{}, err
 		}
-		rows[i] = ps
+		rows[i] = row
 	}
 	ts := typesOf(n.Cols)
 	return q.leaf(n, func(context.Context) (sched.Morsels, error) {

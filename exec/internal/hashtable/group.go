@@ -39,7 +39,7 @@ type wordSlot struct {
 
 type scratch struct {
 	wordBuf []uint64
-	hashBuf []uint64
+	missBuf []int32
 }
 
 // NewGroups returns an empty table for keys of the types (at least one).
@@ -114,13 +114,37 @@ func (g *Groups) Keys(cols []*vec.Vector, from, n int) {
 func (g *Groups) findWords(v *vec.Vector, sel []int32, n int, out []uint32) error {
 	g.wordBuf = grow(g.wordBuf, n)
 	words(v, sel, n, g.wordBuf)
-	nulls := v.HasNulls()
-	for i, w := range g.wordBuf {
-		if nulls && v.IsNull(rowOf(sel, i)) {
-			out[i] = g.findNull()
-			continue
+	if v.HasNulls() {
+		for i, w := range g.wordBuf {
+			if v.IsNull(rowOf(sel, i)) {
+				out[i] = g.findNull()
+			} else {
+				out[i] = g.findWord(w)
+			}
 		}
-		out[i] = g.findWord(w)
+		return nil
+	}
+	// Most keys lie in their first slot. Looking there for all rows before any is
+	// inserted lets the processor wait for many slots at once.
+	g.missBuf = grow(g.missBuf, n)
+	k := 0
+	if !g.sameHash {
+		mask := uint64(len(g.slots) - 1)
+		for i, w := range g.wordBuf {
+			s := &g.slots[hashWord(w)&mask]
+			out[i] = s.id - 1
+			g.missBuf[k] = int32(i)
+			if s.key != w || s.id == 0 {
+				k++
+			}
+		}
+	} else {
+		for ; k < n; k++ {
+			g.missBuf[k] = int32(k)
+		}
+	}
+	for _, i := range g.missBuf[:k] {
+		out[i] = g.findWord(g.wordBuf[i])
 	}
 	return nil
 }

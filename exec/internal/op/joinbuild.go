@@ -1,6 +1,7 @@
 package op
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/loamdb/loam/exec/internal/hashtable"
@@ -58,15 +59,25 @@ func (b *JoinBuild) Finalize(w *sched.Worker) (err error) {
 		return nil
 	}
 	keys := b.stored.Columns(b.table.Cols)
-	if err := b.findNulls(keys); err != nil {
+	if err := b.findNulls(w.Ctx, keys); err != nil {
 		return err
 	}
 	b.index, err = hashtable.BuildJoin(w.Ctx, keys, b.nullSafe, b.table.N, &b.out, b.sameHash)
 	return err
 }
 
-func (b *JoinBuild) findNulls(keys []*vec.Vector) error {
+func (b *JoinBuild) findNulls(ctx context.Context, keys []*vec.Vector) error {
+	nulls := false
+	for i, k := range keys {
+		nulls = nulls || !b.nullSafe[i] && k.HasNulls()
+	}
+	if !nulls {
+		return nil
+	}
 	for r := range b.table.N {
+		if r%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if b.nullKey(keys, r) {
 			if err := b.out.Grow(4); err != nil {
 				return err

@@ -237,7 +237,7 @@ func (s *probeStage) flush() error {
 		return sched.CtxError(s.w.Ctx)
 	}
 	ord, right := s.ord, s.right
-	s.ord, s.right = make([]int32, 0, vec.ChunkRows), make([]int32, 0, vec.ChunkRows)
+	s.ord, s.right = s.ord[:0], s.right[:0]
 	if s.Residual != nil {
 		sel, err := s.Residual.Select(s.w.Env, s.pairChunk(ord, right, s.Needs))
 		if err != nil {

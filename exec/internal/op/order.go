@@ -23,8 +23,13 @@ type sorter struct {
 	// a and b are scratch for the radix passes; nulls collects the NULL rows.
 	a, b  []entry
 	nulls []int32
-	err   error
+	// compared counts comparisons, between looks at ctx.
+	compared int
+	err      error
 }
+
+// checkEvery is how many items a loop handles between looks at its context.
+const checkEvery = 64 << 10
 
 // entry is a row with the first bits of its key: entries of one key kind order
 // as their prefixes do, as far as those reach.
@@ -72,8 +77,12 @@ func (s *sorter) sort(rows []int32, k int) {
 	slices.SortStableFunc(rows, func(a, b int32) int { return s.checked(k, a, b) })
 }
 
-// checked compares by the keys from k on; after a cancellation it compares nothing.
+// checked compares by the keys from k on; after a cancellation, which it looks for
+// now and then, it compares nothing.
 func (s *sorter) checked(k int, a, b int32) int {
+	if s.compared++; s.compared%checkEvery == 0 && s.err == nil {
+		s.err = s.ctx.Err()
+	}
 	if s.err != nil {
 		return 0
 	}
@@ -99,12 +108,15 @@ func (s *sorter) sortPrefix(rows []int32, k int) {
 	tmp := s.b[:len(es)]
 	if key.Type.Kind == types.Decimal {
 		lowPrefixes(key, dir.Desc, es)
-		if es = radixSort(es, tmp); len(es) > 0 && &es[0] == &tmp[0] {
+		if es = s.radixSort(es, tmp); len(es) > 0 && &es[0] == &tmp[0] {
 			tmp = s.a[:len(es)]
 		}
 	}
 	prefixes(key, dir.Desc, es)
-	es = radixSort(es, tmp)
+	es = s.radixSort(es, tmp)
+	if s.err != nil {
+		return
+	}
 	runs := tieRuns(es)
 	null, rest := rows[len(es):], rows[:len(es)]
 	if dir.NullsFirst {
@@ -271,8 +283,9 @@ func textPrefix(s string) uint64 {
 }
 
 // radixSort sorts by prefix, stably, byte by byte from the lowest; bytes that
-// are the same in all entries cost no pass. The result lies in es or tmp.
-func radixSort(es, tmp []entry) []entry {
+// are the same in all entries cost no pass. The result lies in es or tmp; after a
+// cancellation it is not sorted and s.err is set.
+func (s *sorter) radixSort(es, tmp []entry) []entry {
 	var counts [8][256]int32
 	for _, e := range es {
 		p := e.prefix
@@ -290,12 +303,20 @@ func radixSort(es, tmp []entry) []entry {
 			c[i] = at
 			at += n
 		}
-		for _, e := range es {
-			b := byte(e.prefix >> (8 * d))
-			tmp[c[b]] = e
-			c[b]++
+		for from := 0; from < len(es) && s.err == nil; from += checkEvery {
+			scatterByte(es[from:min(len(es), from+checkEvery)], tmp, d, c)
+			s.err = s.ctx.Err()
 		}
 		es, tmp = tmp, es
 	}
 	return es
+}
+
+// scatterByte places entries by byte d of their prefixes at the next free places.
+func scatterByte(es, tmp []entry, d int, next *[256]int32) {
+	for _, e := range es {
+		b := byte(e.prefix >> (8 * d))
+		tmp[next[b]] = e
+		next[b]++
+	}
 }

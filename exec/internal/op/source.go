@@ -83,17 +83,44 @@ func (t *Table) slice(from, to int) *vec.Chunk {
 	return c
 }
 
-// Rows evaluates constant rows into a chunk of columns of the types.
-func Rows(env *expr.Env, ts []types.Type, rows []Programs) (*vec.Chunk, error) {
+// Row is a row of expressions; those that are no constants are compiled.
+type Row struct {
+	consts []*expr.Const
+	others Programs
+}
+
+// NewRow compiles a row of expressions that read no column.
+func NewRow(es []expr.Expr) (Row, error) {
+	r := Row{consts: make([]*expr.Const, len(es)), others: make(Programs, len(es))}
+	for i, e := range es {
+		if c, ok := e.(*expr.Const); ok {
+			r.consts[i] = c
+			continue
+		}
+		p, err := expr.Compile(e, nil)
+		if err != nil {
+			return r, err
+		}
+		r.others[i] = p
+	}
+	return r, nil
+}
+
+// Rows evaluates rows into a chunk of columns of the types.
+func Rows(env *expr.Env, ts []types.Type, rows []Row) (*vec.Chunk, error) {
 	out := vec.NewChunk(ts, len(rows))
 	one := &vec.Chunk{N: 1}
 	for _, r := range rows {
-		vals, err := r.Eval(env, one)
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range vals {
-			out.Cols[i].AppendRows(v, nil, 1)
+		for i, col := range out.Cols {
+			if c := r.consts[i]; c != nil {
+				col.Append(c.Value)
+				continue
+			}
+			v, err := r.others[i].Eval(env, one)
+			if err != nil {
+				return nil, err
+			}
+			col.AppendRows(v, nil, 1)
 		}
 		out.N++
 	}
