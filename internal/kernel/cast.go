@@ -314,14 +314,21 @@ func FloorDiv(a, b int64) int64 {
 }
 
 func (c *caster) listToVector() func(int) error {
-	elems, err := Cast(c.in.Child, types.Of(types.Double), c.try)
-	if err != nil {
-		return func(int) error { return err }
+	double, dim := types.Of(types.Double), int(c.to.Dim)
+	all, errAll := Cast(c.in.Child, double, c.try)
+	if errAll == nil {
+		all = all.Flatten()
 	}
-	elems = elems.Flatten()
-	dim := int(c.to.Dim)
 	return func(i int) error {
-		f, e := int(c.in.Offsets[i]), int(c.in.Offsets[i+1])
+		f, e, elems := int(c.in.Offsets[i]), int(c.in.Offsets[i+1]), all
+		if errAll != nil {
+			// Some element fails, perhaps one that no row has.
+			own, err := Cast(c.in.Child.Slice(f, e), double, c.try)
+			if err != nil {
+				return err
+			}
+			f, e, elems = 0, e-f, own.Flatten()
+		}
 		if e-f != dim {
 			return wrongDim(e-f, c.to)
 		}
@@ -346,7 +353,11 @@ func (c *caster) lists() error {
 	case types.List:
 		child, err := Cast(in.Child, *c.to.Elem, c.try)
 		if err != nil {
-			return err
+			// Perhaps of an element that no row has: look at the rows' own only.
+			in = ownElements(in)
+			if child, err = Cast(in.Child, *c.to.Elem, c.try); err != nil {
+				return err
+			}
 		}
 		c.out.Child = child.Flatten()
 		c.out.Offsets, c.out.N, c.out.Valid = in.Offsets, in.N, in.Valid
@@ -371,6 +382,19 @@ func (c *caster) lists() error {
 		}
 	}
 	return nil
+}
+
+// ownElements copies a list column without the elements that no row has.
+func ownElements(in *vec.Vector) *vec.Vector {
+	out := vec.New(in.Type, in.N)
+	for i := range in.N {
+		if in.IsNull(i) {
+			out.AppendNull()
+		} else {
+			out.AppendRows(in, []int32{int32(i)}, 1)
+		}
+	}
+	return out
 }
 
 func (c *caster) listValue(i int) (vec.Value, error) {
