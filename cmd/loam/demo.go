@@ -28,7 +28,9 @@ func runDemo(ctx context.Context, args []string) int {
 		return 1
 	}
 	defer s.stop()
-	if err := demo.Run(ctx, os.Stdout, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir}); err != nil {
+	info, err := os.Stdout.Stat()
+	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err := demo.Run(ctx, os.Stdout, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir, Terminal: terminal}); err != nil {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 		return 1
 	}

@@ -18,7 +18,11 @@ import (
 )
 
 // Server is where the demo's server listens and keeps its data.
-type Server struct{ Flight, HTTP, Dir string }
+type Server struct {
+	Flight, HTTP, Dir string
+	// Terminal draws the progress bar as it grows; else only its end is printed.
+	Terminal bool
+}
 
 // batchRows is how many symbols go into one record batch.
 const batchRows = 512
@@ -106,6 +110,9 @@ func (d *tour) load(ctx context.Context) error {
 	}
 	total := len(d.lib.Symbols)
 	err := d.put(ctx, "symbols", total, d.symbolBatch, func(done int) {
+		if !d.server.Terminal && done < total {
+			return
+		}
 		const width = 30
 		full := width * done / total
 		rate := float64(done) / max(time.Since(began).Seconds(), 1e-6)
