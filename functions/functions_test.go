@@ -97,9 +97,11 @@ var ways = map[string]func(e expr.Expr, dense bool) (vec.Value, error){
 		}
 		return typed(e, first(expr.EvalConst(env, f)))
 	},
-	"flat":    func(e expr.Expr, dense bool) (vec.Value, error) { return overChunk(e, dense, vec.Flat, nil) },
-	"few":     func(e expr.Expr, dense bool) (vec.Value, error) { return overChunk(e, dense, vec.Flat, []int32{1}) },
-	"most":    func(e expr.Expr, dense bool) (vec.Value, error) { return overChunk(e, dense, vec.Flat, []int32{1, 2, 3}) },
+	"flat": func(e expr.Expr, dense bool) (vec.Value, error) { return overChunk(e, dense, vec.Flat, nil) },
+	"few":  func(e expr.Expr, dense bool) (vec.Value, error) { return overChunk(e, dense, vec.Flat, []int32{1}) },
+	"most": func(e expr.Expr, dense bool) (vec.Value, error) {
+		return overChunk(e, dense, vec.Flat, []int32{1, 2, 3})
+	},
 	"dict":    func(e expr.Expr, dense bool) (vec.Value, error) { return overChunk(e, dense, vec.Dictionary, nil) },
 	"literal": overLiterals,
 }

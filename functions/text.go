@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
@@ -17,8 +18,8 @@ import (
 
 // Positions and lengths of text count characters (code points) from 1.
 var textTable = []def{
-	{names: "lower lcase", help: "in lower case", sigs: []sig{{in: "text", ret: "text", eval: text1(strings.ToLower)}}},
-	{names: "upper ucase", help: "in upper case", sigs: []sig{{in: "text", ret: "text", eval: text1(strings.ToUpper)}}},
+	{names: "lower lcase", help: "in lower case", sigs: []sig{{in: "text", ret: "text", eval: asciiOr('A', 'Z', strings.ToLower)}}},
+	{names: "upper ucase", help: "in upper case", sigs: []sig{{in: "text", ret: "text", eval: asciiOr('a', 'z', strings.ToUpper)}}},
 	{names: "initcap", help: "each word with a capital", sigs: []sig{{in: "text", ret: "text", eval: text1(initcap)}}},
 	{names: "trim btrim", help: "without blanks, or any of the given characters, at both ends", sigs: []sig{
 		{in: "text", ret: "text", eval: text1(func(s string) string { return strings.Trim(s, " ") })},
@@ -100,6 +101,32 @@ const maxText = 64 << 20
 
 func tooLong(name string) error {
 	return fail.New(fail.TooLarge, "%s would make a text of more than %d MiB", name, maxText>>20)
+}
+
+// asciiOr changes the case of ASCII letters from to to in place of a copy, and
+// leaves a text with other characters to f.
+func asciiOr(from, to byte, f func(string) string) expr.EvalFunc {
+	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+		s := textsOf(args[0])
+		var buf []byte
+		for i := range n {
+			str := s.at(i)
+			buf = append(buf[:0], str...)
+			ascii := byte(0)
+			for j, c := range buf {
+				ascii |= c
+				if c >= from && c <= to {
+					buf[j] = c ^ 0x20
+				}
+			}
+			if ascii >= utf8.RuneSelf {
+				out.Strings.Set(i, f(str))
+			} else {
+				out.Strings.Set(i, unsafe.String(unsafe.SliceData(buf), len(buf)))
+			}
+		}
+		return nil
+	}
 }
 
 func initcap(s string) string {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
@@ -103,6 +105,11 @@ func compareFast(op Op, a, b *vec.Vector, constant bool, out []bool) bool {
 		} else {
 			return false
 		}
+	case types.Decimal:
+		if a.Type.Scale != b.Type.Scale {
+			return false
+		}
+		decimalsOrder(op, a.Decimals, b.Decimals, constant, out)
 	case types.Text, types.Binary, types.Unknown, types.JSON:
 		if op != Eq && op != Ne {
 			return false
@@ -232,6 +239,31 @@ func floatsVV(op Op, a, b []float64, out []bool) {
 		for i, x := range a {
 			out[i] = !(x < b[i] || b[i] != b[i] && x == x)
 		}
+	}
+}
+
+// decimalsOrder compares unscaled values of one scale, most of which differ or
+// agree in their low halves alone.
+func decimalsOrder(op Op, a, b []decimal128.Num, constant bool, out []bool) {
+	step := 1
+	if constant {
+		step = 0
+	}
+	for i, x := range a {
+		y := b[i*step]
+		c := 0
+		switch {
+		case x.HighBits() != y.HighBits():
+			c = 1
+			if x.HighBits() < y.HighBits() {
+				c = -1
+			}
+		case x.LowBits() < y.LowBits():
+			c = -1
+		case x.LowBits() > y.LowBits():
+			c = 1
+		}
+		out[i] = op.test(c)
 	}
 }
 
