@@ -204,6 +204,8 @@ func statement(s plan.Statement) string {
 		return fmt.Sprintf("SetOption %s = %q\n", x.Option, *x.Value)
 	case *plan.CreateObject:
 		return create(x)
+	case *plan.DropObject:
+		return fmt.Sprintf("DropObject %s %s.%s\n", x.Object.Kind, x.Object.Namespace, x.Object.Name)
 	}
 	return fmt.Sprintf("%T %+v\n", s, s)
 }

@@ -87,6 +87,9 @@ func BindFilter(ctx context.Context, env Env, text string, obj *schema.Object, e
 	if len(c.joins) > 0 {
 		return nil, nil, b.fail(fail.Unsupported, e.Pos(), "a filter cannot hold a subquery")
 	}
+	if len(b.params) > 0 {
+		return nil, nil, b.fail(fail.UndefinedParameter, e.Pos(), "a filter cannot have parameters")
+	}
 	return pred, usedColumns(scan.Cols, pred), nil
 }
 

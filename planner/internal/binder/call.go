@@ -59,7 +59,7 @@ func (c *clause) scalarOnly(name string, x *ast.FuncCall) error {
 	case x.Filter != nil:
 		return c.b.fail(fail.WrongObjectType, x.Filter.Pos(), "FILTER is for aggregates, and %s is not one", name)
 	case len(x.OrderBy) > 0 || len(x.WithinGroup) > 0:
-		return c.b.fail(fail.WrongObjectType, x.Pos(), "ORDER BY is for aggregates, and %s is not one", name)
+		return c.b.fail(fail.WrongObjectType, x.Pos(), "%s is not an aggregate: it takes no ORDER BY", name)
 	case x.Nulls != ast.NullsUnsaid:
 		return c.b.unsupported(x.Pos(), x.Nulls.String())
 	}

@@ -47,31 +47,39 @@ func (c *clause) pair(l, r ast.Expr) (expr.Expr, expr.Expr, error) {
 }
 
 // alike gives an operand without a type that of its partner in arithmetic, as
-// PostgreSQL does; a time plus an untyped value takes an interval.
+// PostgreSQL does. Beside a time or an interval it is the first of time and
+// interval that makes sense and that a literal reads as.
 func (b *Binder) alike(op ast.Op, l, r expr.Expr) (expr.Expr, expr.Expr) {
 	switch op {
 	case ast.OpAdd, ast.OpSub, ast.OpMul, ast.OpDiv, ast.OpMod, ast.OpIntDiv:
 	default:
 		return l, r
 	}
-	return b.likePartner(op, l, r.Type()), b.likePartner(op, r, l.Type())
+	return b.likePartner(op, l, r.Type(), true), b.likePartner(op, r, l.Type(), false)
 }
 
-func (b *Binder) likePartner(op ast.Op, e expr.Expr, partner types.Type) expr.Expr {
+func (b *Binder) likePartner(op ast.Op, e expr.Expr, partner types.Type, left bool) expr.Expr {
 	if e.Type().Kind != types.Unknown {
 		return e
 	}
-	to := partner
+	time, span := types.Of(types.Timestamp), types.Of(types.Interval)
+	var try []types.Type
 	switch {
 	case partner.Numeric():
+		try = []types.Type{partner}
 	case (partner.Kind == types.Date || partner.Kind == types.Timestamp) && op == ast.OpAdd:
-		to = types.Of(types.Interval)
-	case partner.Kind == types.Date || partner.Kind == types.Timestamp || partner.Kind == types.Interval:
-	default:
-		return e
+		try = []types.Type{span}
+	case partner.Kind == types.Date || partner.Kind == types.Timestamp:
+		try = []types.Type{partner, span}
+	case partner.Kind == types.Interval && (left || op == ast.OpAdd):
+		try = []types.Type{time, span}
+	case partner.Kind == types.Interval:
+		try = []types.Type{span}
 	}
-	if out, err := b.coerce(e, to, -1); err == nil {
-		return out
+	for _, t := range try {
+		if out, err := b.coerce(e, t, -1); err == nil {
+			return out
+		}
 	}
 	return e
 }

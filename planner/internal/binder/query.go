@@ -174,6 +174,9 @@ func (b *Binder) rowCount(e ast.Expr, what string, absent int64) (int64, error) 
 	}
 	c := &clause{b: b, scope: &scope{}, name: what}
 	bound, err := c.expr(e)
+	if fail.Is(err, fail.UndefinedColumn) || fail.Is(err, fail.UndefinedTable) || len(c.joins) > 0 {
+		return 0, b.fail(fail.Unsupported, e.Pos(), "%s must be a constant or a parameter", what)
+	}
 	if err != nil {
 		return 0, err
 	}

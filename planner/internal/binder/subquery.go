@@ -125,6 +125,12 @@ func (c *clause) conjunctJoin(e ast.Expr) (taken bool, err error) {
 		}
 		j, err = c.inJoin(x)
 		j.kind = plan.Semi
+	case *ast.Quantified:
+		if x.All || x.Op != ast.OpEq || x.Query == nil {
+			return false, nil
+		}
+		j, err = c.inJoin(&ast.InQuery{Span: x.Span, X: x.X, Query: x.Query})
+		j.kind = plan.Semi
 	default:
 		return false, nil
 	}

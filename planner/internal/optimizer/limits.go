@@ -94,7 +94,11 @@ func BindParams(stmt plan.Statement, values []vec.Value, opts Options) (plan.Sta
 func bindLimits(n plan.Node, number func(n, absent int64) int64) plan.Node {
 	switch x := n.(type) {
 	case *plan.Limit:
-		return &plan.Limit{Input: x.Input, Count: number(x.Count, plan.NoLimit), Offset: number(x.Offset, 0)}
+		count, offset := number(x.Count, plan.NoLimit), number(x.Offset, 0)
+		if count == plan.NoLimit && offset == 0 {
+			return x.Input
+		}
+		return &plan.Limit{Input: x.Input, Count: count, Offset: offset}
 	case *plan.SearchScan:
 		k := *x
 		k.Limit, k.Offset = number(x.Limit, rowcount.Auto), number(x.Offset, 0)

@@ -1,0 +1,177 @@
+package planner_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/loamdb/loam/planner"
+)
+
+// writer draws random queries over the tables t and u.
+type writer struct {
+	t     *rapid.T
+	depth int
+}
+
+func (w *writer) pick(label string, options ...string) string {
+	return rapid.SampledFrom(options).Draw(w.t, label)
+}
+
+func (w *writer) chance(label string, percent int) bool {
+	return rapid.IntRange(0, 99).Draw(w.t, label) < percent
+}
+
+// number is an expression of type BIGINT over the aliases in scope.
+func (w *writer) number(from []string) string {
+	col := w.pick("table", from...) + "."
+	switch w.pick("number", "col", "col", "col", "lit", "add", "case", "coalesce", "scalar") {
+	case "lit":
+		return w.pick("literal", "0", "1", "2", "3", "20", "200", "NULL::BIGINT")
+	case "add":
+		return "(" + col + "a + " + w.pick("addend", "1", "10", "-1") + ")"
+	case "case":
+		return "CASE WHEN " + w.cond(from, false) + " THEN " + col + "a ELSE 7 END"
+	case "coalesce":
+		return "coalesce(" + col + "a, 0)"
+	case "scalar":
+		if w.depth < 2 {
+			return w.scalar(from)
+		}
+	}
+	return col + "a"
+}
+
+// scalar is a scalar subquery of exactly one row, most often correlated.
+func (w *writer) scalar(from []string) string {
+	w.depth++
+	defer func() { w.depth-- }()
+	alias := fmt.Sprintf("q%d", w.depth)
+	agg := w.pick("aggregate", "count(*)", "max("+alias+".a)", "sum("+alias+".a)", "count("+alias+".a)", "coalesce(min("+alias+".a), 5)")
+	tail := ""
+	if w.chance("having", 20) {
+		tail = " HAVING count(*) > 1"
+	}
+	return "(SELECT " + agg + " FROM " + w.pick("inner", "t", "u") + " " + alias + " WHERE " + w.cond(append([]string{alias}, from...), true) + tail + ")"
+}
+
+// cond is a condition; subqueries only where sub is set.
+func (w *writer) cond(from []string, sub bool) string {
+	col := w.pick("table", from...) + "."
+	other := w.pick("other", from...) + "."
+	switch w.pick("cond", "cmp", "cmp", "eq", "eq", "in", "null", "and", "or", "not", "text", "exists", "insub", "between") {
+	case "eq":
+		return col + "a = " + other + "a"
+	case "in":
+		return col + "a " + w.pick("in", "IN", "NOT IN") + " (1, 2, " + w.pick("element", "3", "NULL", "2") + ")"
+	case "null":
+		return col + w.pick("column", "a", "s") + w.pick("null", " IS NULL", " IS NOT NULL")
+	case "and":
+		return "(" + w.cond(from, sub) + " AND " + w.cond(from, sub) + ")"
+	case "or":
+		return "(" + w.cond(from, sub) + " OR " + w.cond(from, sub) + ")"
+	case "not":
+		return "NOT (" + w.cond(from, sub) + ")"
+	case "text":
+		return col + "s " + w.pick("like", "= 'x'", "LIKE '%y%'", "< 'z'", "= "+other+"s")
+	case "exists":
+		if sub && w.depth < 2 {
+			return w.pick("exists", "EXISTS (", "NOT EXISTS (") + w.inner(from, "1") + ")"
+		}
+	case "insub":
+		if sub && w.depth < 2 {
+			return col + "a " + w.pick("insub", "IN (", "NOT IN (") + w.inner(from, "%s.a") + ")"
+		}
+	case "between":
+		return col + "a BETWEEN 1 AND " + w.pick("upper", "2", "5", other+"a")
+	}
+	return col + "a " + w.pick("op", "<", ">", "<=", "<>", "IS DISTINCT FROM") + " " + w.pick("right", "1", "2", "3", other+"a")
+}
+
+// inner is a subquery for EXISTS and IN.
+func (w *writer) inner(from []string, output string) string {
+	w.depth++
+	defer func() { w.depth-- }()
+	alias := fmt.Sprintf("q%d", w.depth)
+	if strings.Contains(output, "%s") {
+		output = fmt.Sprintf(output, alias)
+	}
+	sql := "SELECT " + output + " FROM " + w.pick("inner", "t", "u") + " " + alias + " WHERE " + w.cond(append([]string{alias}, from...), true)
+	if w.chance("group", 15) && output != "1" {
+		sql += " GROUP BY " + output
+	}
+	return sql
+}
+
+// source is a FROM clause and the aliases that it shows.
+func (w *writer) source() (string, []string) {
+	first := w.pick("first", "t x", "u x", "(SELECT a, s FROM t WHERE b > 10) x", "(SELECT a, max(s) AS s FROM u GROUP BY a) x",
+		"(SELECT a, s FROM t UNION ALL SELECT a, s FROM u) x")
+	if w.chance("single", 40) {
+		return first, []string{"x"}
+	}
+	second := w.pick("second", "t y", "u y", "(SELECT c AS a, s FROM u) y")
+	both := []string{"x", "y"}
+	switch kind := w.pick("join", ", ", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"); kind {
+	case ", ":
+		return first + ", " + second, both
+	case "LEFT SEMI JOIN", "LEFT ANTI JOIN":
+		return first + " " + kind + " " + second + " ON " + w.cond(both, false), []string{"x"}
+	default:
+		return first + " " + kind + " " + second + " ON " + w.cond(both, false), both
+	}
+}
+
+func (w *writer) query() string {
+	from, aliases := w.source()
+	where := ""
+	if w.chance("where", 80) {
+		where = " WHERE " + w.cond(aliases, true)
+	}
+	switch w.pick("shape", "plain", "plain", "group", "distinct", "nested", "aggregate") {
+	case "group":
+		having := ""
+		if w.chance("having", 40) {
+			having = " HAVING count(*) > 1"
+		}
+		return "SELECT x.s, count(*), sum(" + w.number(aliases) + ") FROM " + from + where + " GROUP BY x.s" + having
+	case "distinct":
+		return "SELECT DISTINCT " + w.number(aliases) + " FROM " + from + where
+	case "nested":
+		return "SELECT z.n FROM (SELECT " + w.number(aliases) + " AS n, x.s AS s FROM " + from + where + ") z WHERE " +
+			w.pick("outer", "z.n > 1", "z.s = 'x'", "z.n IS NULL OR z.s IS NOT NULL", "coalesce(z.n, 1) = 1")
+	case "aggregate":
+		return "SELECT count(*), max(" + w.number(aliases) + ") FROM " + from + where
+	}
+	return "SELECT x.a, " + w.number(aliases) + " FROM " + from + where
+}
+
+// TestRandomQueries compares the rows of random queries with all passes and
+// without any. A query that is refused must be refused both ways.
+func TestRandomQueries(t *testing.T) {
+	p := newPlanner()
+	ran, refused := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		w := &writer{t: rt}
+		sql := w.query()
+		plain, all := runText(p, sql, "all"), runText(p, sql, "")
+		if strings.HasPrefix(plain, "error 0A000") {
+			refused++
+		} else {
+			ran++
+		}
+		if strings.HasPrefix(plain, "error") && !strings.HasPrefix(plain, "error 0A000") {
+			rt.Fatalf("%s\n%s", sql, plain)
+		}
+		if plain != all {
+			rt.Fatalf("%s\nwithout passes\n%s%s\nwith all\n%s%s", sql, plain, explained(p, sql, "all"), all, explained(p, sql, ""))
+		}
+	})
+	t.Logf("%d queries ran, %d were refused", ran, refused)
+}
+
+func explained(p *planner.Planner, sql, off string) string {
+	return planText(p, planner.Session{Options: map[string]string{planner.OptionDisabledPasses: off}}, sql)
+}
