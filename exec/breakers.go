@@ -72,8 +72,8 @@ func (q *query) buildAggregate(n *plan.Aggregate) (stream, error) {
 }
 
 // rowOrder lists the aggregates whose result depends on the order of rows; the
-// others may fold rows as workers find them.
-var rowOrder = map[string]bool{"array_agg": true, "string_agg": true, "first_value": true, "last_value": true, "any_value": true}
+// others may fold rows as workers find them (any_value says so by its name).
+var rowOrder = map[string]bool{"array_agg": true, "string_agg": true, "first_value": true, "last_value": true}
 
 // compileAgg compiles one aggregate. With several workers an aggregate that
 // depends on the order of rows waits for all of them; with DISTINCT and no ORDER

@@ -145,3 +145,5 @@ func describe(n plan.Node) string {
 }
 
 func sorted(rows []string) []string { return slices.Sorted(slices.Values(rows)) }
+
+func sqlState(err error) string { return fail.CodeOf(err).SQLState() }

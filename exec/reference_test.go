@@ -212,14 +212,28 @@ func refLimit(rows []refRow, offset, count int64) []refRow {
 }
 
 func refSort(rows []refRow, cols []plan.Column, keys []plan.SortKey) {
-	sort.SliceStable(rows, func(i, j int) bool {
-		return refLess(bind(cols, rows[i]), bind(cols, rows[j]), keys) < 0
-	})
+	type keyed struct{ key, row refRow }
+	all := make([]keyed, len(rows))
+	for i, r := range rows {
+		all[i] = keyed{refKey(bind(cols, r), keys), r}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return refLess(all[i].key, all[j].key, keys) < 0 })
+	for i, k := range all {
+		rows[i] = k.row
+	}
 }
 
-func refLess(a, b refEnv, keys []plan.SortKey) int {
+func refKey(env refEnv, keys []plan.SortKey) refRow {
+	var out refRow
 	for _, k := range keys {
-		x, y := refEval(k.Expr, a), refEval(k.Expr, b)
+		out = append(out, refEval(k.Expr, env))
+	}
+	return out
+}
+
+func refLess(a, b refRow, keys []plan.SortKey) int {
+	for i, k := range keys {
+		x, y := a[i], b[i]
 		c := refCompare(x, y)
 		switch {
 		case c == 0:
@@ -308,7 +322,7 @@ func refAgg(a plan.AggCall, rows []refEnv) vec.Value {
 		}
 		in = append(in, env)
 	}
-	sort.SliceStable(in, func(i, j int) bool { return refLess(in[i], in[j], a.OrderBy) < 0 })
+	sort.SliceStable(in, func(i, j int) bool { return refLess(refKey(in[i], a.OrderBy), refKey(in[j], a.OrderBy), a.OrderBy) < 0 })
 	var vals []refRow
 	for _, env := range in {
 		var args refRow

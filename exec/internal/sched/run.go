@@ -52,7 +52,9 @@ func Run(ctx context.Context, env *expr.Env, p Pipeline, n int) error {
 		r.sources = append(r.sources, &source{})
 	}
 	r.narrow()
-	r.runWorkers(env)
+	if r.err == nil {
+		r.runWorkers(env)
+	}
 	r.closeSources()
 	if r.err == nil && ctx.Err() != nil {
 		r.err = CtxError(ctx)
@@ -79,13 +81,13 @@ func (r *run) narrow() {
 	if r.workers == 1 || len(r.p.Branches) != 1 {
 		return
 	}
-	m, err := r.open(0)
-	if err != nil {
-		return
-	}
-	if l, ok := m.(interface{ Morsels() int }); ok {
-		r.workers = max(1, min(r.workers, l.Morsels()))
-	}
+	r.protect(func() error {
+		m, err := r.open(0)
+		if l, ok := m.(interface{ Morsels() int }); ok {
+			r.workers = max(1, min(r.workers, l.Morsels()))
+		}
+		return err
+	})
 }
 
 func (r *run) runWorkers(env *expr.Env) {
