@@ -76,7 +76,8 @@ type Overflow struct {
 
 // PartitionState is the row of a partition.
 //
-//	Applied ≤ Overflow.Upto ≤ Refs[0].Base, Refs dense, last End = Next
+//	Applied ≤ Next, Refs dense, last End = Next; where there is an overflow,
+//	Applied < Overflow.Upto = Refs[0].Base, else Refs[0].Base ≤ Applied
 type PartitionState struct {
 	Incarnation string
 	Next        uint64 // offset of the next record
@@ -130,7 +131,7 @@ type AppendBlock struct {
 	Partition   int
 	Records     uint32 // > 0
 	Bytes       int64
-	WALKey      string // wal.Key form: its ULID tells when it was made
+	WALKey      string // ends in a ULID and an extension; the ULID tells when it was made
 	Off, Len    int64
 	Checksum    uint64
 	// Expect, when set, is the partition's next offset that the writer planned

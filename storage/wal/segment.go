@@ -16,7 +16,7 @@ type Entry struct {
 	Records     uint32
 	Off, Len    int64 // bytes in the segment
 	Checksum    uint64
-	Batches     []Batch // Base and TS are not in the segment: they are relative and 0
+	Batches     []Batch // Base counts from 0 in the block and TS is 0: offsets and times are not in the segment
 }
 
 // DecodeSegment reads and checks a whole segment, for fsck and for tools. The
