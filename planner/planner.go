@@ -57,6 +57,8 @@ type Planner struct {
 	fns   expr.Registry
 	files FileSchema
 	stats Stats
+	// dependent is for tests: see binder.Env.KeepDependent.
+	dependent bool
 }
 
 // New returns a planner over a catalog and a registry of functions.
@@ -118,7 +120,7 @@ func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt as
 
 func (p *Planner) env(sess Session) binder.Env {
 	return binder.Env{
-		Catalog: p.cat, Functions: p.fns, Files: p.files, Namespace: sess.Namespace,
+		Catalog: p.cat, Functions: p.fns, Files: p.files, Namespace: sess.Namespace, KeepDependent: p.dependent,
 		Eval: func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(&expr.Env{}, e) },
 	}
 }

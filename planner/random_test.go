@@ -148,8 +148,8 @@ func (w *writer) query() string {
 	return "SELECT x.a, " + w.number(aliases) + " FROM " + from + where
 }
 
-// TestRandomQueries compares the rows of random queries with all passes and
-// without any. A query that is refused must be refused both ways.
+// TestRandomQueries compares the rows of random queries with all passes, without
+// any, and with dependent joins run row by row.
 func TestRandomQueries(t *testing.T) {
 	p := newPlanner()
 	ran, refused := 0, 0
@@ -161,6 +161,9 @@ func TestRandomQueries(t *testing.T) {
 			refused++
 		} else {
 			ran++
+			if naive := runText(p.WithDependent(), sql, "all"); naive != plain {
+				rt.Fatalf("%s\nrow by row\n%s%s\nunnested\n%s%s", sql, naive, explained(p.WithDependent(), sql, "all"), plain, explained(p, sql, "all"))
+			}
 		}
 		if strings.HasPrefix(plain, "error") && !strings.HasPrefix(plain, "error 0A000") {
 			rt.Fatalf("%s\n%s", sql, plain)

@@ -31,6 +31,9 @@ type Env struct {
 	// Eval computes an expression without columns and parameters whose functions
 	// are immutable. nil leaves casts of literals in the plan.
 	Eval func(expr.Expr) (vec.Value, error)
+	// KeepDependent leaves dependent joins (plan.Join.Apply) in the plan instead of
+	// unnesting them: for a reference that runs them row by row.
+	KeepDependent bool
 }
 
 // Result is a bound statement.

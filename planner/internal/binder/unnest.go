@@ -28,6 +28,9 @@ func (b *Binder) apply(left plan.Node, j subJoin) (plan.Node, error) {
 	if !freeColumns(j.right).meets(outer) {
 		return plainJoin(left, j, j.right, nil), nil
 	}
+	if b.env.KeepDependent {
+		return &plan.Join{Left: left, Right: j.right, Kind: j.kind, Keys: j.keys, Residual: j.cond, Mark: j.mark, Apply: true}, nil
+	}
 	if j.kind == plan.Right || j.kind == plan.Full {
 		return nil, b.unsupported(j.off, "a lateral item on the right side of a RIGHT or FULL JOIN")
 	}
