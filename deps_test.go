@@ -52,6 +52,7 @@ flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog ; arrow prometheus
 cmd/loam < . flightsql internal ; arrow prometheus xxh3
+conformance/crash < ;
 `
 
 // modules are the third-party modules by the short names of the policy.

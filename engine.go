@@ -44,6 +44,12 @@ type Config struct {
 	WALRetention time.Duration
 	// NoSync leaves out every fsync: for the control builds of durability tests only.
 	NoSync bool
+	// WrapStore and WrapMeta, for fault tests only, put a layer over the object
+	// store and the metastore: to announce what happens, to make it fail, or to
+	// replace the store of an engine in memory. The engine closes what WrapMeta
+	// returns. Nil changes nothing.
+	WrapStore func(object.Store) object.Store
+	WrapMeta  func(metastore.Store) metastore.Store
 	// Clock and IDs default to the machine's.
 	Clock clock.Clock
 	IDs   clock.IDs
@@ -91,6 +97,12 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := e.openStores(ctx); err != nil {
 		e.closeStores()
 		return nil, err
+	}
+	if cfg.WrapStore != nil {
+		e.store = cfg.WrapStore(e.store)
+	}
+	if cfg.WrapMeta != nil {
+		e.meta = cfg.WrapMeta(e.meta)
 	}
 	e.log = wal.New(e.store, e.meta, cfg.Clock, cfg.IDs, wal.Options{})
 	e.cat = catalog.New(e.meta)
