@@ -110,18 +110,18 @@ func decodeRuns(vals, lengths []byte, n, width, lengthWidth int) ([]byte, error)
 	if len(vals)/width < len(lengths)/lengthWidth {
 		return nil, corrupt("%d run lengths for %d values", len(lengths)/lengthWidth, len(vals)/width)
 	}
+	total := uint64(0)
+	for i := range len(lengths) / lengthWidth {
+		total += readWord(lengths[i*lengthWidth:], lengthWidth)
+	}
+	if total != uint64(n) {
+		return nil, corrupt("runs hold %d of %d values", total, n)
+	}
 	out := make([]byte, 0, n*width)
 	for i := range len(lengths) / lengthWidth {
-		run := readWord(lengths[i*lengthWidth:], lengthWidth)
-		if run > uint64(n-len(out)/width) {
-			return nil, corrupt("runs are longer than their %d values", n)
-		}
-		for range run {
+		for range readWord(lengths[i*lengthWidth:], lengthWidth) {
 			out = append(out, vals[i*width:(i+1)*width]...)
 		}
-	}
-	if len(out) != n*width {
-		return nil, corrupt("runs hold %d of %d values", len(out)/width, n)
 	}
 	return out, nil
 }

@@ -152,5 +152,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(smallFile(f))
 	schema := loamSchema(2)
 	f.Add(writeFile(f, schema, WriterOptions{}))
+	for _, b := range fixtures(f) {
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) { checkError(t, readAll(b), "fuzz") })
 }

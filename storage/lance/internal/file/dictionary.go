@@ -66,6 +66,10 @@ func (p *storedPage) parseDictionary(e *pb.Encoding, buf []byte, items uint64) (
 	return parseVariable(buf[2*w:], n, w, int(start)-2*w)
 }
 
+// maxChunkExpansion bounds what the indices of one chunk may expand to; writers
+// use dictionaries for short values.
+const maxChunkExpansion = 64 << 20
+
 // decodeIndices decodes a chunk of dictionary indices into the values they name.
 func (p *storedPage) decodeIndices(bufs [][]byte, n int) (values, error) {
 	e := p.layout.MiniBlock.Value
@@ -91,6 +95,9 @@ func (p *storedPage) decodeIndices(bufs [][]byte, n int) (values, error) {
 		k := readWord(raw[i*width:], width)
 		if k >= uint64(d.n) {
 			return out, corrupt("dictionary index %d of %d", k, d.n)
+		}
+		if len(out.data) > maxChunkExpansion {
+			return out, unsupported("a chunk of dictionary values expands to more than %d bytes", maxChunkExpansion)
 		}
 		if d.width > 0 {
 			out.fixed = append(out.fixed, d.fixed[int(k)*d.width:(int(k)+1)*d.width]...)

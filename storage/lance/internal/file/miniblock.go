@@ -18,7 +18,7 @@ type chunk struct {
 }
 
 // maxLevelsPerBuffer bounds the levels that one buffer may claim.
-const maxLevelsPerBuffer = 1 << 26
+const maxLevelsPerBuffer = 1 << 24
 
 // maxForeignChunkValues is the most values of a chunk that newer writers make.
 const maxForeignChunkValues = 1 << 15
