@@ -30,6 +30,8 @@ var jsonTable = []def{
 		out.Strings.Set(i, jsonText(r))
 		return r.Type != gjson.Null
 	})},
+	{names: "#>", help: "the value at a list of keys and indexes, as JSON", sigs: []sig{{in: "jsontext, text[]", ret: "json", eval: jsonByList(func(r gjson.Result) (string, bool) { return r.Raw, true })}}},
+	{names: "#>>", help: "the value at a list of keys and indexes, as text", sigs: []sig{{in: "jsontext, text[]", ret: "text", eval: jsonByList(func(r gjson.Result) (string, bool) { return jsonText(r), r.Type != gjson.Null })}}},
 	{names: "json_get_str", help: "the text at a path, if it is a string", sigs: jsonSigs("text", func(r gjson.Result, out *vec.Vector, i int) bool {
 		out.Strings.Set(i, r.Str)
 		return r.Type == gjson.String
@@ -133,6 +135,26 @@ func eachJSON(args []*vec.Vector, n int, visit func(int, gjson.Result)) error {
 		visit(i, r)
 	}
 	return nil
+}
+
+// jsonByList walks a list of steps; a number is an index where it meets an array.
+func jsonByList(show func(gjson.Result) (string, bool)) expr.EvalFunc {
+	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+		doc := textsOf(args[0])
+		for i := range n {
+			r := gjson.Parse(doc.at(i))
+			for _, s := range args[1].Value(i).List {
+				at, err := strconv.ParseInt(s.Str, 10, 32)
+				r = jsonStep{key: s.Str, index: at, isIndex: err == nil && r.IsArray()}.take(r)
+			}
+			s, ok := show(r)
+			out.Strings.Set(i, s)
+			if !ok || !r.Exists() {
+				out.SetNull(i)
+			}
+		}
+		return nil
+	}
 }
 
 // jsonStep is a key or, with isIndex, an index.

@@ -1,6 +1,8 @@
 package functions
 
 import (
+	"slices"
+
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/kernel"
 	"github.com/loamdb/loam/internal/types"
@@ -24,6 +26,19 @@ var listTable = []def{
 	{names: "array_append list_append", help: "with a value behind", nulls: true, sigs: []sig{{in: "list, any", bind: listAppend, eval: evalListAppend}}},
 	{names: "array_prepend list_prepend", help: "with a value in front", nulls: true, sigs: []sig{{in: "any, list", bind: listPrepend, eval: evalListPrepend}}},
 	{names: "array_concat list_concat array_cat", help: "both lists behind each other", sigs: []sig{{in: "list, list", bind: listConcat, eval: evalListConcat}}},
+	{names: "array_has_all @>", help: "whether all elements of the second list are in the first", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(hasAll)}}},
+	{names: "<@", help: "whether all elements of the first list are in the second", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(func(a, b []vec.Value) bool { return hasAll(b, a) })}}},
+	{names: "array_has_any array_overlap &&", help: "whether the lists share an element", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(hasAny)}}},
+	{names: "array_slice list_slice", help: "the elements between two positions, both included", sigs: []sig{{in: "list, bigint, bigint", ret: "same", eval: evalArraySlice}}},
+	{names: "array_sort list_sort", help: "in ascending order, NULLs last", sigs: []sig{{in: "list", ret: "same", eval: listMap(func(l []vec.Value) []vec.Value {
+		slices.SortStableFunc(l, kernel.CompareBoxed)
+		return l
+	})}}},
+	{names: "array_distinct list_distinct", help: "without repetitions, in the order of first occurrence", sigs: []sig{{in: "list", ret: "same", eval: listMap(distinct)}}},
+	{names: "array_reverse list_reverse", help: "back to front", sigs: []sig{{in: "list", ret: "same", eval: listMap(func(l []vec.Value) []vec.Value {
+		slices.Reverse(l)
+		return l
+	})}}},
 	{names: "array_to_string list_to_string", help: "the elements as text, separated; NULLs left out or shown as the third argument", sigs: []sig{
 		{in: "list, text", ret: "text", eval: evalArrayToString},
 		{in: "list, text, text", ret: "text", eval: evalArrayToString},
@@ -178,6 +193,77 @@ func evalArrayPosition(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) 
 		}
 	}
 	return nil
+}
+
+func bindListPair(args []types.Type) ([]types.Type, types.Type, error) {
+	params, _, err := listConcat(args)
+	return params, types.Of(types.Boolean), err
+}
+
+func listPair(f func(a, b []vec.Value) bool) expr.EvalFunc {
+	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+		for i := range n {
+			out.Bools[i] = f(args[0].Value(i).List, args[1].Value(i).List)
+		}
+		return nil
+	}
+}
+
+func among(x vec.Value, list []vec.Value) bool {
+	return slices.ContainsFunc(list, func(y vec.Value) bool { return kernel.CompareBoxed(x, y) == 0 })
+}
+
+func hasAll(a, b []vec.Value) bool {
+	return !slices.ContainsFunc(b, func(x vec.Value) bool { return !among(x, a) })
+}
+
+func hasAny(a, b []vec.Value) bool {
+	return slices.ContainsFunc(b, func(x vec.Value) bool { return !x.Null && among(x, a) })
+}
+
+func distinct(l []vec.Value) []vec.Value {
+	var out []vec.Value
+	for _, x := range l {
+		if !among(x, out) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// listMap adapts a function of the boxed elements, which it may reorder.
+func listMap(f func([]vec.Value) []vec.Value) expr.EvalFunc {
+	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+		for i := range n {
+			out.Append(vec.Value{Type: out.Type, List: f(args[0].Value(i).List)})
+		}
+		return nil
+	}
+}
+
+func evalArraySlice(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	from, to := longs(args[1]), longs(args[2])
+	for i := range n {
+		l := args[0].Value(i).List
+		size := int64(len(l))
+		f, t := fromEnd(from.at(i), size), fromEnd(to.at(i), size)
+		f, t = max(f, 1), min(t, size)
+		if f > t {
+			l = nil
+		} else {
+			l = l[f-1 : t]
+		}
+		out.Append(vec.Value{Type: out.Type, List: l})
+	}
+	return nil
+}
+
+// fromEnd turns a position counted from the end into one counted from 1.
+func fromEnd(at, size int64) int64 {
+	if at < 0 {
+		return at + size + 1
+	}
+	return at
 }
 
 func bindElement(args []types.Type) ([]types.Type, types.Type, error) {

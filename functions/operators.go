@@ -1,6 +1,8 @@
 package functions
 
 import (
+	"math"
+
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/kernel"
@@ -47,12 +49,17 @@ var operatorTable = []def{
 		{in: "interval, double", ret: "interval", eval: op2(kernel.MulSpan)},
 		{in: "double, interval", ret: "interval", eval: op2(kernel.MulBySpan)},
 	}},
-	{names: "/ div", help: "quotient; integers truncate toward zero", sigs: []sig{
+	{names: "/", help: "quotient; integers truncate toward zero", sigs: []sig{
 		{in: "int, int", ret: "int", eval: op2(kernel.DivInt32)},
 		{in: "bigint, bigint", ret: "bigint", eval: op2(kernel.DivInt64)},
 		{in: "decimal, decimal", bind: decimalPair(kernel.DivDecimalType), eval: op2(kernel.DivDecimal)},
 		{in: "double, double", ret: "double", eval: op2(kernel.DivDouble)},
 		{in: "interval, double", ret: "interval", eval: op2(kernel.DivSpan)},
+	}},
+	{names: "div //", help: "whole quotient, toward zero", sigs: []sig{
+		{in: "int, int", ret: "int", eval: op2(kernel.DivInt32)},
+		{in: "bigint, bigint", ret: "bigint", eval: op2(kernel.DivInt64)},
+		{in: "double, double", ret: "double", eval: double2e(wholeQuotient)},
 	}},
 	{names: "% mod", help: "remainder, with the sign of the dividend", sigs: []sig{
 		{in: "int, int", ret: "int", eval: op2(kernel.ModInt32)},
@@ -69,12 +76,12 @@ var operatorTable = []def{
 		{in: "text, astext", ret: "text", eval: text2(func(a, b string) string { return a + b })},
 		{in: "astext, text", ret: "text", eval: text2(func(a, b string) string { return a + b })},
 	}},
-	{names: "& bit_and_of", help: "bitwise and", sigs: []sig{
-		{in: "bigint, bigint", ret: "bigint", eval: bitwise('&')},
-	}},
-	{names: "| bit_or_of", help: "bitwise or", sigs: []sig{
-		{in: "bigint, bigint", ret: "bigint", eval: bitwise('|')},
-	}},
+	{names: "&", help: "bitwise and", sigs: []sig{{in: "bigint, bigint", ret: "bigint", eval: bitwise('&')}}},
+	{names: "|", help: "bitwise or", sigs: []sig{{in: "bigint, bigint", ret: "bigint", eval: bitwise('|')}}},
+	{names: "# xor", help: "bitwise exclusive or", sigs: []sig{{in: "bigint, bigint", ret: "bigint", eval: bitwise('#')}}},
+	{names: "<<", help: "bits moved left", sigs: []sig{{in: "bigint, bigint", ret: "bigint", eval: bitwise('<')}}},
+	{names: ">>", help: "bits moved right, the sign kept", sigs: []sig{{in: "bigint, bigint", ret: "bigint", eval: bitwise('>')}}},
+	{names: "bit_not", help: "bitwise complement", sigs: []sig{{in: "bigint", ret: "bigint", eval: bitNot}}},
 	{names: "^", help: "power", sigs: []sig{
 		{in: "double, double", ret: "double", eval: double2e(power)},
 	}},
@@ -132,14 +139,43 @@ func bitwise(op byte) expr.EvalFunc {
 	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		a, b := longs(args[0]), longs(args[1])
 		for i := range n {
-			if op == '&' {
-				out.Int64s[i] = a.at(i) & b.at(i)
-			} else {
-				out.Int64s[i] = a.at(i) | b.at(i)
+			x, y := a.at(i), b.at(i)
+			switch op {
+			case '&':
+				x &= y
+			case '|':
+				x |= y
+			case '#':
+				x ^= y
+			default:
+				if y < 0 || y > 63 {
+					return fail.New(fail.OutOfRange, "a shift by %d bits; BIGINT has 64", y)
+				}
+				if op == '<' {
+					x <<= y
+				} else {
+					x >>= y
+				}
 			}
+			out.Int64s[i] = x
 		}
 		return nil
 	}
+}
+
+func bitNot(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	x := longs(args[0])
+	for i := range n {
+		out.Int64s[i] = ^x.at(i)
+	}
+	return nil
+}
+
+func wholeQuotient(x, y float64) (float64, error) {
+	if y == 0 {
+		return 0, fail.New(fail.DivisionByZero, "division by zero")
+	}
+	return math.Trunc(x / y), nil
 }
 
 // nullTable holds the functions about NULL and choice.

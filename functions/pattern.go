@@ -19,7 +19,7 @@ var patternTable = []def{
 	{names: "ilike ~~*", help: "LIKE that ignores case", sigs: likeSigs(true, false)},
 	{names: "!~~", help: "NOT LIKE", sigs: likeSigs(false, true)},
 	{names: "!~~*", help: "NOT ILIKE", sigs: likeSigs(true, true)},
-	{names: "~", help: "matches a regular expression", sigs: regexOp("", false)},
+	{names: "~", help: "matches a regular expression", sigs: append(regexOp("", false), sig{in: "bigint", ret: "bigint", eval: bitNot})},
 	{names: "~*", help: "matches a regular expression, ignoring case", sigs: regexOp("i", false)},
 	{names: "!~", help: "does not match a regular expression", sigs: regexOp("", true)},
 	{names: "!~*", help: "does not match a regular expression, ignoring case", sigs: regexOp("i", true)},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	_ "time/tzdata" // zones also where the system has none
 
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
@@ -51,6 +52,7 @@ var timeTable = []def{
 		{in: "text", ret: "date", eval: castTo(types.Of(types.Date))},
 		{in: "timestamp", ret: "date", eval: castTo(types.Of(types.Date))},
 	}},
+	{names: "timezone", help: "the local time in a zone (name or offset) of a UTC time: x AT TIME ZONE zone", sigs: []sig{{in: "text, timestamp", ret: "timestamp", eval: evalTimezone}}},
 	{names: "make_date", help: "from year, month and day", sigs: []sig{{in: "bigint, bigint, bigint", ret: "date", eval: evalMakeDate}}},
 	{names: "age", help: "years, months, days and time between two timestamps, or to today", vol: expr.Stable, sigs: []sig{
 		{in: "timestamp, timestamp", ret: "interval", eval: evalAge},
@@ -303,6 +305,37 @@ func evalFromSeconds(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) er
 		out.Int64s[i] = us
 	}
 	return nil
+}
+
+func evalTimezone(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	name, us := textsOf(args[0]), longs(args[1])
+	var zone *time.Location
+	last := ""
+	for i := range n {
+		if z := name.at(i); zone == nil || z != last {
+			var err error
+			if zone, err = zoneNamed(z); err != nil {
+				return err
+			}
+			last = z
+		}
+		_, east := time.UnixMicro(us.at(i)).In(zone).Zone()
+		out.Int64s[i] = us.at(i) + int64(east)*secondUs
+	}
+	return nil
+}
+
+// zoneNamed finds a zone of the IANA database by name, or reads an offset east
+// of UTC such as +02:00.
+func zoneNamed(name string) (*time.Location, error) {
+	if t, err := time.Parse("-07:00", name); err == nil {
+		return t.Location(), nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		return nil, fail.New(fail.InvalidParameter, "there is no time zone %q", name).WithHint("Write it as 'Europe/Berlin' or '+02:00'.")
+	}
+	return zone, nil
 }
 
 func evalMakeDate(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
