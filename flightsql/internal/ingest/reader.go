@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -119,7 +120,7 @@ func (r *Reader) Release() {
 	}
 }
 
-// failed tells the stream's own error from a malformed message.
+// failed tells the stream's own error, or verify's, from the IPC reader's.
 func (r *Reader) failed(err error) error {
 	if r.messages.err != nil {
 		return r.messages.err
@@ -138,7 +139,7 @@ type messages struct {
 	descriptor *flight.FlightDescriptor
 	peeked     *flight.FlightData
 	last       *ipc.Message
-	err        error // the stream's error, not io.EOF
+	err        error // the stream's or verify's error, not io.EOF
 	refs       atomic.Int64
 }
 
@@ -160,8 +161,21 @@ func (m *messages) Message() (*ipc.Message, error) {
 		}
 	}
 	m.drop()
-	m.last = ipc.NewMessage(memory.NewBufferBytes(data.DataHeader), memory.NewBufferBytes(data.DataBody))
+	if m.err = m.verify(data); m.err != nil {
+		return nil, m.err
+	}
+	// Clipped, so that a buffer that claims more than the message holds is out of
+	// range, and not whatever lies behind it in memory.
+	m.last = ipc.NewMessage(memory.NewBufferBytes(slices.Clip(data.DataHeader)), memory.NewBufferBytes(slices.Clip(data.DataBody)))
 	return m.last, nil
+}
+
+func (m *messages) verify(data *flight.FlightData) error {
+	err := verify(data.DataHeader, data.DataBody)
+	if errors.Is(err, errRows) || errors.Is(err, errUnpacked) {
+		return fail.New(fail.TooLarge, "%v", err)
+	}
+	return fail.Wrap(fail.BadRequest, err, "the Arrow stream is malformed")
 }
 
 func (m *messages) drop() {
