@@ -54,6 +54,12 @@ func (w *writer) scalar(from []string) string {
 	if w.chance("having", 20) {
 		tail = " HAVING count(*) > 1"
 	}
+	if w.chance("first", 20) {
+		key := w.pick("key", "a", "s")
+		op := w.pick("first op", " = ", " < ")
+		return "(SELECT " + alias + ".a FROM u " + alias + " WHERE " + alias + "." + key + op + w.pick("table", from...) + "." + key +
+			" AND " + w.cond([]string{alias}, false) + " ORDER BY " + alias + ".c DESC LIMIT 1)"
+	}
 	return "(SELECT " + agg + " FROM " + w.pick("inner", "t", "u") + " " + alias + " WHERE " + w.cond(append([]string{alias}, from...), true) + tail + ")"
 }
 
@@ -116,7 +122,22 @@ func (w *writer) source() (string, []string) {
 	both := []string{"x", "y"}
 	switch kind := w.pick("join", ", ", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"); kind {
 	case ", ":
+		if w.chance("lateral", 50) {
+			w.depth++
+			defer func() { w.depth-- }()
+			sub := "SELECT q.a + x.a AS a, q.s FROM u q WHERE " + w.cond([]string{"q", "x"}, true)
+			if w.chance("union", 40) {
+				sub += " UNION ALL SELECT x.a, q.s FROM t q WHERE " + w.cond([]string{"q", "x"}, true)
+			}
+			return first + w.pick("lateral join", ", LATERAL (", " CROSS JOIN LATERAL (") + sub + ") y", both
+		}
 		return first + ", " + second, both
+	case "LEFT JOIN":
+		if w.chance("lateral", 30) {
+			return first + " LEFT JOIN LATERAL (SELECT q.a, coalesce(q.s, x.s) AS s FROM u q WHERE " + w.cond([]string{"q", "x"}, false) + ") y ON " +
+				w.pick("on", "true", "y.a > 1", "x.a < 3"), both
+		}
+		return first + " LEFT JOIN " + second + " ON " + w.cond(both, false), both
 	case "LEFT SEMI JOIN", "LEFT ANTI JOIN":
 		return first + " " + kind + " " + second + " ON " + w.cond(both, false), []string{"x"}
 	default:

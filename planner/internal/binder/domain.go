@@ -123,6 +123,8 @@ func (d *domain) push(n plan.Node) (plan.Node, []plan.Column, bool) {
 		if x.Limit == plan.NoLimit {
 			return d.push(x.Input)
 		}
+	case *plan.Limit:
+		return d.pushFirst(x)
 	case *plan.Aggregate:
 		return d.pushAggregate(x)
 	case *plan.Join:
@@ -183,6 +185,35 @@ func (d *domain) pushAggregate(x *plan.Aggregate) (plan.Node, []plan.Column, boo
 	p.Exprs = append(p.Exprs, passColumns(j, domTags).Exprs...)
 	p.Input = j
 	return p, domTags, true
+}
+
+// pushFirst is LIMIT 1 of one column: the first value of the rows of each outer
+// value. Several columns would need one order for all of them, ties included.
+func (d *domain) pushFirst(x *plan.Limit) (plan.Node, []plan.Column, bool) {
+	if x.Count != 1 || x.Offset != 0 || len(x.Columns()) != 1 {
+		return nil, nil, false
+	}
+	value := x.Columns()[0]
+	input, keys := belowSort(x.Input)
+	in, tags, ok := d.push(input)
+	if !ok || !hasColumn(in, value.ID) {
+		return nil, nil, false
+	}
+	call, ok := d.b.firstValue(value, keys)
+	if !ok {
+		return nil, nil, false
+	}
+	agg := d.own(&plan.Aggregate{Input: leaf, Aggs: []plan.AggCall{call}}, in, tags).(*plan.Aggregate)
+	for _, t := range tags {
+		agg.Groups = append(agg.Groups, plan.NamedExpr{Column: d.b.newColumn(t.Name, t.Type), Expr: t.Ref()})
+	}
+	p := &plan.Project{Input: agg, Exprs: []plan.NamedExpr{{Column: value, Expr: call.Ref()}}}
+	var out []plan.Column
+	for _, g := range agg.Groups {
+		out = append(out, g.Column)
+	}
+	p.Exprs = append(p.Exprs, passColumns(agg, out).Exprs...)
+	return p, out, true
 }
 
 // pushJoin pushes into the sides that read outer columns; two such sides meet on

@@ -39,6 +39,9 @@ func (b *Binder) apply(left plan.Node, j subJoin) (plan.Node, error) {
 		if n, ok := u.scalarAggregate(left, j); ok {
 			return n, nil
 		}
+		if n, ok := u.firstRow(left, j); ok {
+			return n, nil
+		}
 	}
 	if p, ok := u.pull(j.right); ok && !(j.kind == plan.Mark && u.keysDepend(j, p)) {
 		return u.joinPulled(left, j, p), nil
