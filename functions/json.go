@@ -64,7 +64,7 @@ var jsonTable = []def{
 	{names: "json_valid", help: "whether a text is JSON", sigs: []sig{{in: "text", ret: "boolean", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		s := textsOf(args[0])
 		for i := range n {
-			out.Bools[i] = gjson.Valid(s.at(i))
+			out.Bools[i] = vec.ValidJSON(s.at(i))
 		}
 		return nil
 	}}}},

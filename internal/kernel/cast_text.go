@@ -31,7 +31,7 @@ func (c *caster) toJSON() func(int) error {
 	case types.Text, types.Unknown:
 		return func(i int) error {
 			s := c.in.Strings.At(i)
-			if !gjson.Valid(s) {
+			if !vec.ValidJSON(s) {
 				return fail.New(fail.InvalidJSON, "%s is not valid JSON", quote(s))
 			}
 			c.out.Strings.Set(i, s)
@@ -272,7 +272,7 @@ func ParseBinary(s string) (string, error) {
 // ParseVector reads a JSON array of numbers, such as [0.1, -2, 3e-4].
 func ParseVector(s string) ([]float32, error) {
 	r := gjson.Parse(s)
-	if !r.IsArray() || !gjson.Valid(s) {
+	if !r.IsArray() || !vec.ValidJSON(s) {
 		return nil, fail.New(fail.InvalidVector, "%s is not a vector", quote(s)).WithHint("Write it as '[0.1, 0.2]'.")
 	}
 	var out []float32
@@ -296,7 +296,7 @@ func ParseSparse(s string) (vec.SparseRow, error) {
 			WithHint(`Write it as '{"7": 0.5, "12": 1.25}', indices from 0 to 4294967295.`)
 	}
 	r := gjson.Parse(s)
-	if !r.IsObject() || !gjson.Valid(s) {
+	if !r.IsObject() || !vec.ValidJSON(s) {
 		return bad()
 	}
 	pairs := map[uint32]float32{}
@@ -344,7 +344,7 @@ func sortedSparse(pairs map[uint32]float32) vec.SparseRow {
 func ParseList(s string, t types.Type) (vec.Value, error) {
 	out := vec.Value{Type: t}
 	r := gjson.Parse(s)
-	if !r.IsArray() || !gjson.Valid(s) {
+	if !r.IsArray() || !vec.ValidJSON(s) {
 		return out, fail.New(fail.InvalidText, "%s is not a list", quote(s)).WithHint("Write it as a JSON array.")
 	}
 	elemIsJSON := t.Elem.Kind == types.JSON

@@ -100,6 +100,14 @@ func hashDense(v *vec.Vector, out []uint64, fold bool) bool {
 		for i := range out {
 			put(out, i, xxh3.HashString(v.Strings.At(i)), fold)
 		}
+	case types.Double:
+		for i, f := range v.Float64s[:len(out)] {
+			put(out, i, mix64(doubleKey(f)), fold)
+		}
+	case types.Decimal:
+		for i, d := range v.Decimals[:len(out)] {
+			put(out, i, combine(mix64(uint64(d.HighBits())), d.LowBits()), fold)
+		}
 	default:
 		return false
 	}

@@ -3,7 +3,6 @@ package vec
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/tidwall/gjson"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
@@ -227,7 +226,7 @@ func widen(v *Vector, t types.Type, dt arrow.DataType) (*Vector, error) {
 
 func (v *Vector) checkJSON() error {
 	for i := range v.N {
-		if !v.IsNull(i) && !gjson.Valid(v.Strings.At(i)) {
+		if !v.IsNull(i) && !ValidJSON(v.Strings.At(i)) {
 			return fail.New(fail.InvalidJSON, "row %d: the text is not valid JSON", i)
 		}
 	}
