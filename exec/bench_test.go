@@ -3,6 +3,8 @@ package exec
 import (
 	"context"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -74,14 +76,17 @@ func cpuNanos() int64 {
 }
 
 // BenchmarkPlans reports wall and processor nanoseconds a row of the (larger)
-// input of a million rows in memory, with one worker.
+// input of LOAM_BENCH_ROWS rows (a million) in memory, with one worker.
 func BenchmarkPlans(b *testing.B) {
-	const rows = 1 << 20
+	rows := 1 << 20
+	if n, err := strconv.Atoi(os.Getenv("LOAM_BENCH_ROWS")); err == nil {
+		rows = n
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	src := &benchSources{chunksOf: map[string][]*vec.Chunk{}}
 	random := func(bound int64) func(int) int64 { return func(int) int64 { return rng.Int64N(bound) * 7919 } }
-	t := src.add("t", rows, 1, random(1000), random(rows/4), func(int) float64 { return rng.Float64() }, func(r int) int64 { return int64(r) })
-	u := src.add("u", rows/8, 21, func(r int) int64 { return int64(r) * 7919 }, func(r int) int64 { return int64(r) })
+	t := src.add("t", rows, 1, random(1000), random(int64(rows/10)), func(int) float64 { return rng.Float64() }, func(r int) int64 { return int64(r) })
+	u := src.add("u", rows/10, 21, func(r int) int64 { return int64(r) * 7919 }, func(r int) int64 { return int64(r) })
 	few, many, f, v := t.Columns()[0], t.Columns()[1], t.Columns()[2], t.Columns()[3]
 	group := func(in plan.Node, keys ...plan.Column) plan.Node {
 		g := &plan.Aggregate{Input: in, Aggs: []plan.AggCall{benchAgg(b, "sum", v, 50), benchAgg(b, "count", v, 51)}}
@@ -97,7 +102,7 @@ func BenchmarkPlans(b *testing.B) {
 	}{
 		{"filter+sum 30%", group(&plan.Filter{Input: t, Pred: &expr.Compare{Op: expr.Lt, Left: f.Ref(), Right: &expr.Const{Value: vec.Double(0.3)}}})},
 		{"group 1000", group(t, few)},
-		{"group 262144", group(t, many)},
+		{"group rows÷10", group(t, many)},
 		{"group two keys", group(t, few, f)},
 		{"join", &plan.Aggregate{Input: join, Aggs: []plan.AggCall{benchAgg(b, "sum", u.Columns()[1], 52)}}},
 		{"top 100", &plan.Sort{Input: t, Keys: []plan.SortKey{{Expr: f.Ref()}}, Limit: 100}},
@@ -124,8 +129,8 @@ func BenchmarkPlans(b *testing.B) {
 				}
 				_ = r.Close()
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
-			b.ReportMetric(float64(cpuNanos()-start)/float64(b.N)/rows, "cpu-ns/row")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
+			b.ReportMetric(float64(cpuNanos()-start)/float64(b.N)/float64(rows), "cpu-ns/row")
 		})
 	}
 }

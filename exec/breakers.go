@@ -27,7 +27,7 @@ func (q *query) buildSort(n *plan.Sort) (stream, error) {
 		return stream{}, err
 	}
 	cols := n.Columns()
-	tracker := q.tracker(n.Name())
+	tracker := q.tracker(n, n.Name())
 	offset := max(n.Offset, 0)
 	if n.Limit == 0 {
 		return q.stored(n, cols, func() sched.Morsels { return op.NewChunks(nil) }), nil
@@ -56,7 +56,7 @@ func (q *query) buildAggregate(n *plan.Aggregate) (stream, error) {
 		return stream{}, err
 	}
 	layout := layoutOf(in.cols)
-	agg := &op.Aggregate{KeyTypes: op.TypesOf(exprsOf(n.Groups)), Tracker: q.tracker(n.Name()), SameHash: q.opt.SameHash}
+	agg := &op.Aggregate{KeyTypes: op.TypesOf(exprsOf(n.Groups)), Tracker: q.tracker(n, n.Name()), SameHash: q.opt.SameHash}
 	if agg.Keys, err = op.Compile(exprsOf(n.Groups), layout); err != nil {
 		return stream{}, err
 	}
@@ -150,7 +150,7 @@ func (q *query) joinBuild(n *plan.Join, right []plan.Column) (*op.JoinBuild, err
 	if err != nil {
 		return nil, err
 	}
-	return op.NewJoinBuild(n.Kind, len(right), stored, nullSafe, q.tracker(n.Name()+" "+n.Kind.String()), q.opt.SameHash), nil
+	return op.NewJoinBuild(n.Kind, len(right), stored, nullSafe, q.tracker(n, n.Name()+" "+n.Kind.String()), q.opt.SameHash), nil
 }
 
 // joinProbe compiles the left side of a join.

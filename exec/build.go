@@ -87,7 +87,7 @@ func (q *query) buildLimit(n *plan.Limit) (stream, error) {
 		return stream{}, err
 	}
 	cols := n.Columns()
-	rows := op.NewCollect(typesOf(cols), q.tracker(n.Name()))
+	rows := op.NewCollect(typesOf(cols), q.tracker(n, n.Name()))
 	keep, err := rows.Local(nil)
 	if err != nil {
 		return stream{}, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loamdb/loam/exec/internal/sched"
 	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/vec"
 )
@@ -27,9 +28,15 @@ type OperatorProfile struct {
 	// Time is spent in the operator itself, summed over workers; zero unless
 	// Options.Profile.
 	Time time.Duration
+	// PeakBytes is the most memory that the operator held.
+	PeakBytes int64
 }
 
-type counters struct{ rowsIn, rowsOut, chunksOut, nanos atomic.Int64 }
+// counters are shared by the workers; memory is set while the plan is compiled.
+type counters struct {
+	rowsIn, rowsOut, chunksOut, nanos atomic.Int64
+	memory                            *mem.Tracker
+}
 
 func newProfile(root plan.Node, opt Options) *Profile {
 	p := &Profile{root: root, nodes: map[plan.Node]*counters{}}
@@ -52,8 +59,12 @@ func (p *Profile) Operator(n plan.Node) OperatorProfile {
 	if c == nil {
 		return OperatorProfile{}
 	}
-	return OperatorProfile{RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
+	o := OperatorProfile{RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
 		ChunksOut: c.chunksOut.Load(), Time: time.Duration(c.nanos.Load())}
+	if c.memory != nil {
+		o.PeakBytes = c.memory.Peak()
+	}
+	return o
 }
 
 func (p *Profile) now() time.Duration {
@@ -185,8 +196,8 @@ func (l *countedLocal) Push(c *vec.Chunk, pos sched.Pos) error {
 }
 
 // Render prints the plan that was run as EXPLAIN ANALYZE shows it: each operator
-// with its rows (out, and in where they differ), chunks and, when it was
-// measured, its own time summed over workers.
+// with its rows (out and in), chunks, peak memory and, when it was measured, its
+// own time summed over workers.
 func (p *Profile) Render() []string {
 	return plan.ExplainWith(p.root, func(n plan.Node) string {
 		o := p.Operator(n)
@@ -195,6 +206,9 @@ func (p *Profile) Render() []string {
 			s += fmt.Sprintf(" in=%d", o.RowsIn)
 		}
 		s += fmt.Sprintf(" chunks=%d", o.ChunksOut)
+		if o.PeakBytes > 0 {
+			s += " memory=" + mem.FormatBytes(o.PeakBytes)
+		}
 		if p.clock != nil {
 			s += fmt.Sprintf(" time=%s", o.Time.Round(time.Microsecond))
 		}

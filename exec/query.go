@@ -32,19 +32,31 @@ type stream struct {
 	cols     []plan.Column
 }
 
-func compile(ctx context.Context, root plan.Node, env *expr.Env, src Sources, opt Options, deliver sched.Next) (*query, error) {
+// compile makes the pipelines of a plan. A panic is a bug of the plan or of the
+// executor and fails this query alone.
+func compile(ctx context.Context, root plan.Node, env *expr.Env, src Sources, opt Options, deliver sched.Next) (q *query, err error) {
 	e := expr.Env{}
 	if env != nil {
 		e = *env
 	}
 	e.Ctx = ctx
-	q := &query{ctx: ctx, env: &e, src: src, opt: opt, profile: newProfile(root, opt)}
+	q = &query{ctx: ctx, env: &e, src: src, opt: opt, profile: newProfile(root, opt)}
+	defer func() {
+		if v := recover(); v != nil {
+			err = q.abandon(fail.FromPanic(v))
+		}
+	}()
 	body, tail := splitTail(root)
 	s, err := q.build(body)
 	if err != nil {
 		return nil, q.abandon(err)
 	}
-	out := func(c *vec.Chunk) error { return deliver(op.Dense(c)) }
+	out := func(c *vec.Chunk) error {
+		if c.Rows() == 0 {
+			return nil
+		}
+		return deliver(op.Dense(c))
+	}
 	sink, err := q.serial(tail, s.cols, out, nil)
 	if err != nil {
 		return nil, q.abandon(err)
@@ -79,10 +91,11 @@ func (q *query) release() {
 	q.trackers = nil
 }
 
-// tracker makes the memory tracker of an operator.
-func (q *query) tracker(name string) *mem.Tracker {
+// tracker makes the memory tracker of a node's operator.
+func (q *query) tracker(n plan.Node, name string) *mem.Tracker {
 	t := q.opt.Memory.Child(name, mem.NoLimit)
 	q.trackers = append(q.trackers, t)
+	q.profile.nodes[n].memory = t
 	return t
 }
 

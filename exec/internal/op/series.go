@@ -33,7 +33,7 @@ func NewSeries(start, stop, step vec.Value) (interface {
 		return nil, fail.New(fail.TooLarge, "generate_series would make %d rows", n)
 	}
 	return NewRanges(int(n), func(from, to int) (*vec.Chunk, error) {
-		v := vec.NewFlat(start.Type, to-from)
+		v := vec.NewFlat(types.Of(types.Int64), to-from)
 		for i := range v.Int64s {
 			v.Int64s[i] = start.Int + int64(from+i)*step.Int
 		}
