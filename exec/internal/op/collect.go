@@ -39,8 +39,7 @@ func (b *buffer) keep(c *vec.Chunk, pos sched.Pos) error {
 	k := &vec.Chunk{Cols: append([]*vec.Vector(nil), c.Cols...), N: n}
 	if c.Sel != nil {
 		for i, col := range c.Cols {
-			k.Cols[i] = vec.New(col.Type, n)
-			k.Cols[i].AppendRows(col, c.Sel, n)
+			k.Cols[i] = pickOwn(col, c.Sel)
 		}
 	}
 	b.chunks = append(b.chunks, held{pos, k})

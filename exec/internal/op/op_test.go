@@ -217,3 +217,38 @@ func TestSeriesLen(t *testing.T) {
 		t.Error("a series of 2^64 rows")
 	}
 }
+
+// TestAppendAll: blocks of rows with and without NULLs, of any encoding, read back.
+func TestAppendAll(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	for _, typ := range sortTypes {
+		for range 20 {
+			dst, want := vec.New(typ, 0), vec.New(typ, 0)
+			for range 1 + rng.IntN(6) {
+				n := rng.IntN(150)
+				src := vec.New(typ, n)
+				nulls := rng.IntN(2) == 0
+				for src.N < n {
+					if v := sortValue(rng, typ); nulls || !v.Null {
+						src.Append(v)
+					}
+				}
+				if n > 0 && rng.IntN(4) == 0 {
+					src = vec.Const(typ, sortValue(rng, typ), n)
+				}
+				appendAll(dst, src)
+				for i := range n {
+					want.Append(src.Value(i))
+				}
+			}
+			if dst.N != want.N {
+				t.Fatalf("%s: %d rows, want %d", typ, dst.N, want.N)
+			}
+			for i := range want.N {
+				if !kernel.EqualRows(dst, i, want, i) {
+					t.Fatalf("%s row %d: %s, want %s", typ, i, dst.Value(i), want.Value(i))
+				}
+			}
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package op
 
 import (
+	"math/bits"
+
 	"github.com/loamdb/loam/internal/kernel"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -62,10 +64,9 @@ func pickOuter(cols []*vec.Vector, rows []int32) []*vec.Vector {
 	return out
 }
 
-// appendAll appends all rows of src to the flat vector dst; numbers without
-// NULLs as one block.
+// appendAll appends all rows of src to the flat vector dst; numbers as one block.
 func appendAll(dst, src *vec.Vector) {
-	if src.Encoding != vec.Flat || src.Valid != nil || dst.Valid != nil {
+	if src.Encoding != vec.Flat {
 		dst.AppendRows(src, nil, src.N)
 		return
 	}
@@ -82,7 +83,47 @@ func appendAll(dst, src *vec.Vector) {
 		dst.AppendRows(src, nil, src.N)
 		return
 	}
+	appendValid(dst, src)
 	dst.N += src.N
+}
+
+// appendValid extends dst's validity by src's, before dst.N counts the new rows.
+// Bits behind a bitmap's last row are set.
+func appendValid(dst, src *vec.Vector) {
+	if dst.Valid == nil && src.Valid == nil {
+		return
+	}
+	if dst.Valid == nil {
+		dst.Valid = vec.NewBitmap(dst.N, true)
+	}
+	for len(dst.Valid)*64 < dst.N+src.N {
+		dst.Valid = append(dst.Valid, ^uint64(0))
+	}
+	if src.Valid == nil {
+		return
+	}
+	for w, word := range src.Valid {
+		for null := ^word; null != 0; null &= null - 1 {
+			if i := w*64 + bits.TrailingZeros64(null); i < src.N {
+				dst.Valid.Clear(dst.N + i)
+			}
+		}
+	}
+}
+
+// pickOwn gathers rows of a column for a sink that keeps them: strings and other
+// values of variable width are copied, so that they do not hold on to the
+// buffers of rows that are not kept.
+func pickOwn(col *vec.Vector, rows []int32) *vec.Vector {
+	switch col.Type.Kind {
+	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Double, types.Decimal, types.Interval, types.Vector:
+		if col.Encoding == vec.Flat {
+			return kernel.Gather(col, rows)
+		}
+	}
+	out := vec.New(col.Type, len(rows))
+	out.AppendRows(col, rows, len(rows))
+	return out
 }
 
 // ownValid is a bitmap of v's validity that v alone holds.

@@ -58,8 +58,8 @@ func (l *topLocal) Push(c *vec.Chunk, pos sched.Pos) error {
 		wide = l.within(wide, bound)
 	}
 	if wide.Sel == nil {
-		// A few rows of it may be kept for long: copy them out of the input's columns.
-		wide = Pick(wide.Cols, kernel.Identity(wide.N), wide.Seq)
+		// A few rows of it may be kept for long: have them copied out of the input's columns.
+		wide = &vec.Chunk{Cols: wide.Cols, N: wide.N, Sel: kernel.Identity(wide.N), Seq: wide.Seq}
 	}
 	if err := l.keep(wide, pos); err != nil {
 		return err
