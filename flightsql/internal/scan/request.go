@@ -141,6 +141,15 @@ func Strict(data []byte, into any, known []string) error {
 		}
 		return nil
 	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		// Without the words of Go's types.
+		kind, value, _ := strings.Cut(wrong.Value, " ")
+		if wrong.Field == "" {
+			return fail.New(fail.BadRequest, "a JSON %s where an object is expected", kind)
+		}
+		return fail.New(fail.BadRequest, "a JSON %s is not what %q takes%s", kind, wrong.Field, shown(value))
+	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 		e := fail.New(fail.BadRequest, "unknown key %.80s in the request", name)
 		if near := fail.Closest(strings.Trim(name, `"`), known); near != "" {
@@ -149,4 +158,12 @@ func Strict(data []byte, into any, known []string) error {
 		return e.WithHint("The keys are %s.", strings.Join(known, ", "))
 	}
 	return fail.Wrap(fail.BadRequest, err, "the request is not the JSON that is expected")
+}
+
+// shown is a value for a message, "" when there is none.
+func shown(value string) string {
+	if value == "" {
+		return ""
+	}
+	return ": " + value
 }
