@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/kernel"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -146,15 +147,36 @@ func textLong(f func(string) int64) expr.EvalFunc {
 func textNum(f func(s string, k int64) (string, error)) expr.EvalFunc {
 	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		s, k := textsOf(args[0]), longs(args[1])
-		for i := range n {
-			r, err := f(s.at(i), k.at(i))
-			if err != nil {
-				return err
-			}
-			out.Strings.Set(i, r)
-		}
-		return nil
+		return growing(n, out, func(i int) (string, error) { return f(s.at(i), k.at(i)) })
 	}
+}
+
+// maxText is the longest text that a function makes out of a short one, and
+// maxChunkText what it makes for the rows of one chunk.
+const (
+	maxText      = 16 << 20
+	maxChunkText = 256 << 20
+)
+
+func tooLong(name string) error {
+	return fail.New(fail.TooLarge, "%s would make a text of more than %d MiB", name, maxText>>20)
+}
+
+// growing sets the texts of n rows that may be longer than the arguments, and
+// stops before they fill the memory.
+func growing(n int, out *vec.Vector, f func(i int) (string, error)) error {
+	total := 0
+	for i := range n {
+		r, err := f(i)
+		if err != nil {
+			return err
+		}
+		if total += len(r); total > maxChunkText {
+			return fail.New(fail.TooLarge, "the texts made for %d rows exceed %d MiB", i+1, maxChunkText>>20)
+		}
+		out.Strings.Set(i, r)
+	}
+	return nil
 }
 
 // choose builds the result by naming for each row the argument that it takes

@@ -497,35 +497,41 @@ func template(s string) string {
 	return b.String()
 }
 
-func (r *regex) replace(s, with string, all bool) string {
+func (r *regex) replace(s, with string, all bool) (string, error) {
 	if !strings.Contains(s, r.literal) {
-		return s
+		return s, nil
+	}
+	// Groups of different matches do not overlap: each reference adds at most s.
+	if (len(s)+1)*len(with) > maxText {
+		matches := len(r.re.FindAllStringIndex(s, -1))
+		if matches*len(with)+strings.Count(with, "${")*len(s) > maxText {
+			return "", tooLong("regexp_replace")
+		}
 	}
 	if all {
-		return r.re.ReplaceAllString(s, with)
+		return r.re.ReplaceAllString(s, with), nil
 	}
 	m := r.re.FindStringSubmatchIndex(s)
 	if m == nil {
-		return s
+		return s, nil
 	}
 	out := r.re.ExpandString([]byte(s[:m[0]]), with, s, m)
-	return string(append(out, s[m[1]:]...))
+	return string(append(out, s[m[1]:]...)), nil
 }
 
 func evalRegexReplace(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 	s, p, with, flags := textsOf(args[0]), textsOf(args[1]), textsOf(args[2]), ""
 	var m memo
-	for i := range n {
+	return growing(n, out, func(i int) (string, error) {
 		if len(args) > 3 {
 			flags = textsOf(args[3]).at(i)
 		}
 		re, err := m.get(p.at(i), flags)
 		if err != nil {
-			return err
+			return "", err
 		}
-		out.Strings.Set(i, re.replace(s.at(i), template(with.at(i)), strings.Contains(flags, "g")))
-	}
-	return nil
+		return re.replace(s.at(i), template(with.at(i)), strings.Contains(flags, "g"))
+	})
 }
 
 func prepareReplace(consts []*vecValue) (expr.EvalFunc, error) {
@@ -539,9 +545,6 @@ func prepareReplace(consts []*vecValue) (expr.EvalFunc, error) {
 	all := strings.Contains(flags, "g")
 	return func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		s := textsOf(args[0])
-		for i := range n {
-			out.Strings.Set(i, re.replace(s.at(i), with, all))
-		}
-		return nil
+		return growing(n, out, func(i int) (string, error) { return re.replace(s.at(i), with, all) })
 	}, nil
 }

@@ -52,12 +52,7 @@ var textTable = []def{
 	{names: "right", help: "the last k characters; all but the first -k when k < 0", sigs: []sig{{in: "text, bigint", ret: "text", eval: textNum(rightOf)}}},
 	{names: "lpad", help: "filled up or cut to a length, at the left", sigs: padding(true)},
 	{names: "rpad", help: "filled up or cut to a length, at the right", sigs: padding(false)},
-	{names: "replace", help: "every occurrence replaced", sigs: []sig{{in: "text, text, text", ret: "text", eval: text3(func(s, from, to string) string {
-		if from == "" {
-			return s
-		}
-		return strings.ReplaceAll(s, from, to)
-	})}}},
+	{names: "replace", help: "every occurrence replaced", sigs: []sig{{in: "text, text, text", ret: "text", eval: evalReplace}}},
 	{names: "reverse", help: "back to front", sigs: []sig{{in: "text", ret: "text", eval: text1(reverse)}}},
 	{names: "repeat", help: "k times", sigs: []sig{{in: "text, bigint", ret: "text", eval: textNum(repeat)}}},
 	{names: "split_part", help: "the k-th part between separators; from the end when k < 0", sigs: []sig{{in: "text, text, bigint", ret: "text", eval: evalSplitPart}}},
@@ -94,13 +89,6 @@ var textTable = []def{
 		return nil
 	}}}},
 	{names: "levenshtein", help: "edit distance in characters", sigs: []sig{{in: "text, text", ret: "bigint", eval: evalLevenshtein}}},
-}
-
-// maxText is the longest text that a function makes out of a short one.
-const maxText = 64 << 20
-
-func tooLong(name string) error {
-	return fail.New(fail.TooLarge, "%s would make a text of more than %d MiB", name, maxText>>20)
 }
 
 // asciiOr changes the case of ASCII letters from to to in place of a copy, and
@@ -219,16 +207,23 @@ func padding(left bool) []sig {
 		{in: "text, bigint", ret: "text", eval: textNum(func(s string, k int64) (string, error) { return pad(s, k, " ") })},
 		{in: "text, bigint, text", ret: "text", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 			s, k, fill := textsOf(args[0]), longs(args[1]), textsOf(args[2])
-			for i := range n {
-				r, err := pad(s.at(i), k.at(i), fill.at(i))
-				if err != nil {
-					return err
-				}
-				out.Strings.Set(i, r)
-			}
-			return nil
+			return growing(n, out, func(i int) (string, error) { return pad(s.at(i), k.at(i), fill.at(i)) })
 		}},
 	}
+}
+
+func evalReplace(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	s, from, to := textsOf(args[0]), textsOf(args[1]), textsOf(args[2])
+	return growing(n, out, func(i int) (string, error) {
+		text, old, with := s.at(i), from.at(i), to.at(i)
+		if old == "" {
+			return text, nil
+		}
+		if len(with) > len(old) && len(text)/len(old) > maxText/len(with) && strings.Count(text, old) > maxText/len(with) {
+			return "", tooLong("replace")
+		}
+		return strings.ReplaceAll(text, old, with), nil
+	})
 }
 
 func reverse(s string) string {
