@@ -6,8 +6,4 @@
 // never sees a plan, a catalog or a store; functions read nothing but their
 // arguments and the statement's [expr.Env]. It imports expr, kernel, vec, types,
 // fail.
-//
-//	reg := functions.Default()
-//	r, err := reg.Scalar("round", []types.Type{types.Of(types.Double), types.Of(types.Int32)})
-//	call := &expr.Call{Fn: r.Scalar, Args: args, T: r.Ret, Offset: -1}
 package functions

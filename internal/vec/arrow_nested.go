@@ -135,7 +135,7 @@ func (v *Vector) copyViews(arr arrow.Array) error {
 	return nil
 }
 
-// checkUTF8 looks at the values as a whole first: most columns are one valid run.
+// checkUTF8 refuses text that is not UTF-8, naming the first such row.
 func (v *Vector) checkUTF8() error {
 	for i := range v.N {
 		if !v.IsNull(i) && !utf8.ValidString(v.Strings.At(i)) {
