@@ -10,7 +10,7 @@ import (
 )
 
 // BindParams returns the statement with its parameters replaced by values, each
-// cast to the parameter's type, and optimized again. pr is not changed and can be
+// cast to the parameter's type, and the passes run that can use them. pr is not changed and can be
 // bound many times, also at once. A statement with parameters must not run
 // before. Errors: fail.UndefinedParameter for a wrong number of values,
 // fail.InvalidParameter naming the parameter whose value does not fit its type.
@@ -28,7 +28,7 @@ func BindParams(pr *plan.Prepared, values []vec.Value) (*plan.Prepared, error) {
 			return nil, paramError(i, pr.Params[i], err)
 		}
 	}
-	stmt, err := optimizer.BindParams(pr.Statement, cast, optimizer.Options{})
+	stmt, err := optimizer.BindParams(pr.Statement, cast)
 	if err != nil {
 		return nil, err
 	}

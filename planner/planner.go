@@ -22,13 +22,13 @@ import (
 type Session struct {
 	// Namespace is where names of one part are looked up; "" is catalog.DefaultNamespace.
 	Namespace string
-	User      string
+	// User and Now answer current_user and now() where an argument must be known
+	// while planning; elsewhere these calls stay in the plan.
+	User string
+	Now  time.Time
 	// Options are the session's settings by lower-case name. The planner reads
 	// OptionDisabledPasses.
 	Options map[string]string
-	// Now is the statement's time; only constants of immutable functions are
-	// folded when it is zero.
-	Now time.Time
 }
 
 // OptionDisabledPasses is the session option that lists optimizer passes to skip,
@@ -99,7 +99,7 @@ func (p *Planner) Prepare(ctx context.Context, sess Session, sql string, paramTy
 }
 
 func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt ast.Statement, paramTypes []types.Type) (*plan.Prepared, error) {
-	bound, err := binder.Bind(ctx, p.env(sess), sql, stmt, paramTypes)
+	bound, err := binder.Bind(ctx, p.env(ctx, sess), sql, stmt, paramTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +118,11 @@ func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt as
 	return pr, nil
 }
 
-func (p *Planner) env(sess Session) binder.Env {
+func (p *Planner) env(ctx context.Context, sess Session) binder.Env {
+	env := &expr.Env{Ctx: ctx, Now: sess.Now, Namespace: sess.Namespace, User: sess.User}
 	return binder.Env{
 		Catalog: p.cat, Functions: p.fns, Files: p.files, Namespace: sess.Namespace, KeepDependent: p.dependent,
-		Eval: func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(&expr.Env{}, e) },
+		Eval: func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(env, e) },
 	}
 }
 
@@ -161,7 +162,7 @@ func (p *Planner) ParseFilter(ctx context.Context, sess Session, obj *schema.Obj
 	if err != nil {
 		return nil, nil, err
 	}
-	pred, cols, err := binder.BindFilter(ctx, p.env(sess), filter, obj, e)
+	pred, cols, err := binder.BindFilter(ctx, p.env(ctx, sess), filter, obj, e)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -491,3 +491,23 @@ func runText(p *planner.Planner, sql, off string) string {
 	}
 	return strings.Join(lines, "\n") + fmt.Sprintf("\n(%d rows)\n", len(lines))
 }
+
+// ownReads are the columns that the expressions of one node read.
+func ownReads(n plan.Node) map[int32]string {
+	kids := n.Children()
+	if len(kids) > 0 {
+		stubs := make([]plan.Node, len(kids))
+		for i := range stubs {
+			stubs[i] = &plan.Values{}
+		}
+		n = n.WithChildren(stubs)
+	}
+	out := map[int32]string{}
+	plan.MapExprs(n, func(e expr.Expr) expr.Expr {
+		if c, ok := e.(*expr.Column); ok {
+			out[int32(c.ID)] = c.Name
+		}
+		return e
+	})
+	return out
+}

@@ -43,8 +43,6 @@ type Result struct {
 	Params []types.Type
 	// Stable is set when the plan reads now() or session state.
 	Stable bool
-	// NextID is the first column id that the statement does not use.
-	NextID expr.ColumnID
 }
 
 // Binder holds the state of one statement. It is used once, by one goroutine.
@@ -73,7 +71,7 @@ func Bind(ctx context.Context, env Env, text string, stmt ast.Statement, paramTy
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Statement: bound, Params: b.params, Stable: b.stable, NextID: b.nextID}, nil
+	return Result{Statement: bound, Params: b.params, Stable: b.stable}, nil
 }
 
 // BindFilter binds a predicate over the fields and system columns of an object.

@@ -8,6 +8,7 @@
 // switched off. It never reads rows and never guesses: what it does not
 // understand is an error with a place and, where there is one, a cure.
 //
-// It imports ast, catalog, and the ground floor (plan, expr, schema, types, vec,
-// fail). It never imports the optimizer, the executor or storage.
+// It imports ast, parser (for filters that are given as text), rowcount, catalog,
+// and the ground floor (plan, expr, schema, types, vec, fail). It never imports
+// the optimizer, the executor or storage.
 package binder

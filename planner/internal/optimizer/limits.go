@@ -55,8 +55,9 @@ func resolveLimits(n plan.Node, unbound bool) plan.Node {
 	})
 }
 
-// BindParams replaces parameters by values of their types and optimizes again.
-func BindParams(stmt plan.Statement, values []vec.Value, opts Options) (plan.Statement, error) {
+// BindParams replaces parameters by values of their types and runs the passes that
+// can use them.
+func BindParams(stmt plan.Statement, values []vec.Value) (plan.Statement, error) {
 	var failed error
 	number := func(n int64, absent int64) int64 {
 		p, ok := rowcount.Index(n)
@@ -85,7 +86,7 @@ func BindParams(stmt plan.Statement, values []vec.Value, opts Options) (plan.Sta
 		if failed != nil {
 			return nil, failed
 		}
-		return Plan(n, opts)
+		return finish(n)
 	}
 	return mapRoots(stmt, bind)
 }

@@ -35,20 +35,24 @@ type pass struct {
 	// before ranking, how many candidates it takes): a plan with a SearchScan
 	// runs them even when they are switched off.
 	search bool
+	// late passes run again when parameters have their values. The others have
+	// done their work; join_order would even lose the statistics that it had.
+	late bool
 }
 
 // passes run in this order. push_down_filter runs again where an outer join has
 // become an inner one and lets more conditions through.
 var passes = []pass{
-	{name: "simplify", run: simplify},
+	{name: "simplify", run: simplify, late: true},
 	{name: "push_down_filter", run: pushDownFilter, search: true},
 	{name: "simplify_outer_join", run: simplifyOuterJoin},
 	{name: "push_down_filter", run: pushDownFilter, search: true},
 	{name: "join_order", run: joinOrder},
-	{name: "push_down_limit", run: pushDownLimit},
-	{name: "top_n", run: topN},
-	{name: "search_pushdown", run: searchPushdown, search: true},
+	{name: "push_down_limit", run: pushDownLimit, late: true},
+	{name: "top_n", run: topN, late: true},
+	{name: "search_pushdown", run: searchPushdown, search: true, late: true},
 	{name: "prune_columns", run: pruneColumns},
+	{name: "merge_projections", run: mergeProjections},
 }
 
 // PassNames lists the passes in the order in which they run.
@@ -82,9 +86,17 @@ func Statement(stmt plan.Statement, opts Options) (plan.Statement, error) {
 	return mapRoots(stmt, func(n plan.Node) (plan.Node, error) { return c.optimize(n) })
 }
 
-// Plan optimizes one plan.
-func Plan(n plan.Node, opts Options) (plan.Node, error) {
-	return (&context{opts: opts}).optimize(n)
+// finish optimizes a plan whose parameters have got their values.
+func finish(n plan.Node) (plan.Node, error) {
+	before := n.Columns()
+	c := &context{}
+	for _, p := range passes {
+		if p.late {
+			n = p.run(c, n)
+		}
+	}
+	n = resolveLimits(n, false)
+	return n, checkColumns(before, n)
 }
 
 func (c *context) optimize(n plan.Node) (plan.Node, error) {

@@ -72,6 +72,11 @@ func filtered(n plan.Node, preds []expr.Expr) plan.Node {
 	return n
 }
 
+func alwaysTrue(e expr.Expr) bool {
+	k, ok := e.(*expr.Const)
+	return ok && !k.Value.Null && k.Value.Bool
+}
+
 func splitVolatile(preds []expr.Expr) (calm, volatile []expr.Expr) {
 	for _, p := range preds {
 		if expr.HasVolatile(p) {
@@ -88,9 +93,9 @@ func pushProject(x *plan.Project, preds []expr.Expr) plan.Node {
 	defs := definitions(x.Exprs)
 	var down, stay []expr.Expr
 	for _, p := range preds {
-		if moved := substitute(p, defs); expr.HasVolatile(p) || expr.HasVolatile(moved) {
+		if moved := Simplify(substitute(p, defs)); expr.HasVolatile(p) || expr.HasVolatile(moved) {
 			stay = append(stay, p)
-		} else {
+		} else if !alwaysTrue(moved) {
 			down = append(down, moved)
 		}
 	}
