@@ -2,6 +2,7 @@ package hashtable
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"github.com/zeebo/xxh3"
 
@@ -37,9 +38,50 @@ type wordSlot struct {
 	id  uint32
 }
 
+// scratch is the memory of one batch of keys.
 type scratch struct {
 	wordBuf []uint64
 	missBuf []int32
+	// batchHashes are the hashes of the batch; found[i] is the number + 1 of the key
+	// that lies in row i's first slot and equals it, or 0.
+	batchHashes []uint64
+	found       []uint64
+	places      []uint64
+}
+
+// first looks into the first slot of n encoded keys, step by step for all of
+// them, so that the processor waits for many slots and keys at once.
+func (s *scratch) first(slots []uint64, keys *pages, enc *Encoder, n int, sameHash bool) {
+	s.batchHashes, s.found, s.places = grow(s.batchHashes, n), grow(s.found, n), grow(s.places, n)
+	for i := range n {
+		s.batchHashes[i] = hashKey(enc.Row(i), sameHash)
+	}
+	mask := uint64(len(slots) - 1)
+	for i, h := range s.batchHashes {
+		at := slots[h&mask]
+		s.found[i] = at & rowMask
+		if at&^rowMask != saltOf(h) {
+			s.found[i] = 0
+		}
+	}
+	for i, at := range s.found {
+		s.places[i] = 0
+		if at != 0 {
+			s.places[i] = keys.offs[at-1]
+		}
+	}
+	for i, at := range s.found {
+		if at != 0 && !bytes.Equal(keys.get(s.places[i]), enc.Row(i)) {
+			s.found[i] = 0
+		}
+	}
+}
+
+func hashKey(key []byte, sameHash bool) uint64 {
+	if sameHash {
+		return 0
+	}
+	return xxh3.Hash(key)
 }
 
 // NewGroups returns an empty table for keys of the types (at least one).
@@ -63,9 +105,13 @@ func (g *Groups) Find(cols []*vec.Vector, sel []int32, n int, out []uint32) erro
 		return g.findWords(cols[0], sel, n, out)
 	}
 	g.enc.Encode(cols, sel, n)
+	g.first(g.salted, &g.keys, &g.enc, n, g.sameHash)
 	for i := range n {
-		key := g.enc.Row(i)
-		id, err := g.findKey(key, g.hashKey(key))
+		if at := g.found[i]; at != 0 {
+			out[i] = uint32(at) - 1
+			continue
+		}
+		id, err := g.findKey(g.enc.Row(i), g.batchHashes[i])
 		if err != nil {
 			return err
 		}
@@ -178,13 +224,6 @@ func (g *Groups) findWord(w uint64) uint32 {
 	}
 }
 
-func (g *Groups) hashKey(key []byte) uint64 {
-	if g.sameHash {
-		return 0
-	}
-	return xxh3.Hash(key)
-}
-
 func (g *Groups) findKey(key []byte, h uint64) (uint32, error) {
 	mask := uint64(len(g.salted) - 1)
 	for at := h & mask; ; at = (at + 1) & mask {
@@ -270,27 +309,29 @@ func (g *Groups) growSalted(size int) error {
 // pageBytes is the size of a page of keys; a longer key has its own.
 const pageBytes = 256 << 10
 
-// pages is an append-only list of byte strings that never move.
+// pages is an append-only list of byte strings that never move, each behind its
+// length (uint32, little endian).
 type pages struct {
 	bufs [][]byte
-	// offs[i] is page<<32 | offset of string i; its end is in ends.
+	// offs[i] is page<<32 | offset of string i.
 	offs []uint64
-	ends []uint32
 }
 
-func (p *pages) at(i int) []byte {
-	o := p.offs[i]
-	return p.bufs[o>>32][uint32(o):p.ends[i]]
+func (p *pages) at(i int) []byte { return p.get(p.offs[i]) }
+
+func (p *pages) get(place uint64) []byte {
+	b := p.bufs[place>>32][uint32(place):]
+	return b[4 : 4+binary.LittleEndian.Uint32(b)]
 }
 
 func (p *pages) add(b []byte, account *mem.Account) error {
 	last := len(p.bufs) - 1
-	if last < 0 || len(p.bufs[last])+len(b) > cap(p.bufs[last]) {
+	if last < 0 || len(p.bufs[last])+4+len(b) > cap(p.bufs[last]) {
 		size := pageBytes
 		if last < 0 {
 			size = 4 << 10
 		}
-		size = max(size, len(b))
+		size = max(size, 4+len(b))
 		if err := account.Grow(int64(size)); err != nil {
 			return err
 		}
@@ -298,8 +339,8 @@ func (p *pages) add(b []byte, account *mem.Account) error {
 		last++
 	}
 	at := len(p.bufs[last])
+	p.bufs[last] = binary.LittleEndian.AppendUint32(p.bufs[last], uint32(len(b)))
 	p.bufs[last] = append(p.bufs[last], b...)
 	p.offs = append(p.offs, uint64(last)<<32|uint64(at))
-	p.ends = append(p.ends, uint32(len(p.bufs[last])))
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/zeebo/xxh3"
-
 	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -118,13 +116,6 @@ func (j *Join) hashWord(w uint64) uint64 {
 	return hashWord(w)
 }
 
-func (j *Join) hashKey(key []byte) uint64 {
-	if j.sameHash {
-		return 0
-	}
-	return xxh3.Hash(key)
-}
-
 // buildKeys stores each distinct key once; a slot holds salt | key number + 1
 // and keyRow the head of the key's chain.
 func (j *Join) buildKeys(ctx context.Context, keys []*vec.Vector, n int, account *mem.Account) (repeats bool, err error) {
@@ -145,7 +136,7 @@ func (j *Join) buildKeys(ctx context.Context, keys []*vec.Vector, n int, account
 				continue
 			}
 			k := enc.Row(r - from)
-			h := j.hashKey(k)
+			h := hashKey(k, j.sameHash)
 			at := h & mask
 			for j.salted[at] != 0 && !j.matches(j.salted[at], h, k) {
 				at = (at + 1) & mask
@@ -188,7 +179,7 @@ func (j *Join) matches(slot, h uint64, key []byte) bool {
 type Probe struct {
 	j   *Join
 	enc Encoder
-	buf []uint64
+	scratch
 }
 
 // NewProbe returns a probe of j.
@@ -204,13 +195,17 @@ func (p *Probe) Heads(cols []*vec.Vector, sel []int32, n int, out []uint32) {
 	j := p.j
 	mask := uint64(len(j.salted) - 1)
 	p.enc.Encode(cols, sel, n)
+	p.first(j.salted, &j.keys, &p.enc, n, j.sameHash)
 	for i := range n {
 		out[i] = 0
 		if j.nullKey(cols, rowOf(sel, i)) {
 			continue
 		}
-		k := p.enc.Row(i)
-		h := j.hashKey(k)
+		if at := p.found[i]; at != 0 {
+			out[i] = j.keyRow[at-1]
+			continue
+		}
+		k, h := p.enc.Row(i), p.batchHashes[i]
 		for at := h & mask; j.salted[at] != 0; at = (at + 1) & mask {
 			if j.matches(j.salted[at], h, k) {
 				out[i] = j.keyRow[j.salted[at]&rowMask-1]
@@ -223,9 +218,9 @@ func (p *Probe) Heads(cols []*vec.Vector, sel []int32, n int, out []uint32) {
 func (p *Probe) wordHeads(v *vec.Vector, sel []int32, n int, out []uint32) {
 	j := p.j
 	mask := uint64(len(j.slots) - 1)
-	p.buf = grow(p.buf, n)
-	words(v, sel, n, p.buf)
-	for i, w := range p.buf {
+	p.wordBuf = grow(p.wordBuf, n)
+	words(v, sel, n, p.wordBuf)
+	for i, w := range p.wordBuf {
 		at := j.hashWord(w) & mask
 		for j.slots[at].head != 0 && j.slots[at].key != w {
 			at = (at + 1) & mask
