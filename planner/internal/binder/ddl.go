@@ -170,6 +170,9 @@ func (d *definition) name() error {
 	}
 	at := ast.Name{Span: d.s.Name.Span, Parts: []ast.Ident{{Span: d.s.Name.Span, Text: ns.Text, Quoted: ns.Quoted}}}
 	if d.obj.Namespace, err = b.namespace(at); err != nil {
+		if e := fail.As(err); e.Code == fail.UndefinedNamespace && e.Hint == "" {
+			return e.WithHint("Create it with CREATE NAMESPACE %s", ns.Text)
+		}
 		return err
 	}
 	d.obj.Name = id.Text

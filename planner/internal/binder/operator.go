@@ -165,6 +165,9 @@ func (c *clause) like(x *ast.Like) (expr.Expr, error) {
 	}
 	name := strings.ReplaceAll(strings.ToLower(x.Kind.String()), " ", "_")
 	out, err := c.b.scalar(name, args, x.X.Pos())
+	if x.Kind == ast.SimilarTo && fail.Is(err, fail.UndefinedFunction) {
+		return nil, c.b.fail(fail.Unsupported, x.X.Pos(), "SIMILAR TO is not supported").WithHint("Use the regular expression operator ~")
+	}
 	if err == nil && x.Not {
 		return &expr.Not{Arg: out}, nil
 	}
@@ -308,7 +311,11 @@ func (c *clause) atTimeZone(x *ast.AtTimeZone) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.b.scalar("timezone", []expr.Expr{zone, arg}, x.Pos())
+	out, err := c.b.scalar("timezone", []expr.Expr{zone, arg}, x.Pos())
+	if fail.Is(err, fail.UndefinedFunction) {
+		return nil, c.b.fail(fail.Unsupported, x.Pos(), "AT TIME ZONE is not supported").WithHint("Timestamps are UTC instants")
+	}
+	return out, err
 }
 
 // collate accepts the one collation that there is: text compares by its bytes.

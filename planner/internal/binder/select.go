@@ -550,6 +550,13 @@ func (k *block) aggregate(having expr.Expr, keys []orderKey) (expr.Expr, []subJo
 			return nil, nil, err
 		}
 	}
+	if len(k.agg.groups)+len(k.agg.calls) == 0 { // HAVING alone: a call makes the one row
+		r, err := k.b.env.Functions.Aggregate("count", nil)
+		if err != nil {
+			return nil, nil, k.b.at(err, k.sel.Pos())
+		}
+		k.agg.addCall(plan.AggCall{Column: plan.Column{Name: "count(*)", Type: r.Ret}, Fn: r.Agg})
+	}
 	k.node = &plan.Aggregate{Input: k.node, Groups: k.agg.groups, Aggs: k.agg.calls}
 	return having, joins, nil
 }

@@ -1,6 +1,8 @@
 package binder
 
 import (
+	"strings"
+
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
@@ -181,7 +183,7 @@ var columnsShown = []string{"column", "type", "nullable", "key_position", "fullt
 func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, error) {
 	switch s.Kind {
 	case ast.ShowSetting:
-		return []expr.Expr{fieldIs(scan, "name", s.Name.String())}, nil
+		return []expr.Expr{fieldIs(scan, "name", strings.ToLower(s.Name.String()))}, nil
 	case ast.ShowColumns:
 		if s.Name.IsZero() {
 			return nil, b.fail(fail.Syntax, s.Pos(), "SHOW COLUMNS needs FROM and a table")

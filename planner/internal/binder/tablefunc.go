@@ -29,6 +29,9 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 	case "read_json", "read_ndjson", "read_json_auto":
 		node, err = b.fileScan(name, plan.NDJSON, x.Call)
 	default:
+		if cure, ok := laterFunctions[name]; ok {
+			return nil, nil, b.fail(fail.Unsupported, x.Pos(), "table function %s is not supported", name).WithHint("%s", cure)
+		}
 		return nil, nil, b.suggest(fail.UndefinedFunction, x.Call.Name.Last(), tableFunctions, "table function %s does not exist", name)
 	}
 	if err != nil {
@@ -41,6 +44,16 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 		return node, sc, err
 	}
 	return b.aliased(node, name, x.Alias)
+}
+
+// laterFunctions are table functions that are known and not built, with what to
+// use in their place.
+var laterFunctions = map[string]string{
+	"hybrid_search": "Use rrf(vector_search(…), text_search(…))",
+	"rerank":        "Rerank on the client",
+	"unnest":        "Store one row for each element",
+	"read_csv":      "Convert the file to Parquet and use read_parquet",
+	"read_lance":    "Convert the file to Parquet and use read_parquet",
 }
 
 // signature lists the arguments of a table function.
