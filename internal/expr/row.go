@@ -69,17 +69,18 @@ func (r rowEval) eval(e Expr) (vec.Value, error) {
 }
 
 func (r rowEval) call(x *Call) (vec.Value, error) {
-	args := make([]*vec.Vector, len(x.Args))
+	args, null := make([]*vec.Vector, len(x.Args)), false
 	for i, a := range x.Args {
 		v, err := r.eval(a)
 		if err != nil {
 			return vec.Value{}, err
 		}
-		if v.Null && !x.Fn.CalledOnNull {
-			return vec.Null(x.T), nil
-		}
+		null = null || v.Null
 		args[i] = vec.New(a.Type(), 1)
 		args[i].Append(v)
+	}
+	if null && !x.Fn.CalledOnNull {
+		return vec.Null(x.T), nil
 	}
 	out, err := evalInto(x.Fn.Eval, x.T, r.env, args, 1)
 	if err != nil {
