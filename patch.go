@@ -5,13 +5,13 @@ import (
 
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/snapshot"
+	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/collection"
 )
 
 // patch changes the given fields of documents that exist; the key column names them.
-func patch(ctx context.Context, c *collection.Collection, obj *schema.Object, b *batch) (snapshot.Token, error) {
-	cols := b.pick(b.patch)
-	keys, err := collection.KeysOf(obj, cols, len(b.patch))
+func patch(ctx context.Context, c *collection.Collection, obj *schema.Object, cols []*vec.Vector, n int) (snapshot.Token, error) {
+	keys, err := collection.KeysOf(obj, cols, n)
 	if err != nil {
 		return snapshot.Token{}, err
 	}

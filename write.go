@@ -2,12 +2,14 @@ package loam
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/collection"
@@ -43,20 +45,35 @@ func (s *Session) AppendRecords(ctx context.Context, t Target, rec arrow.RecordB
 	if err != nil {
 		return Ack{}, err
 	}
+	ack := Ack{Rows: int64(b.n)}
+	from := 0
 	for try := 1; ; try++ {
-		ack, err := s.appendBatch(ctx, c, obj, b)
+		t, err := s.appendBatch(ctx, c, obj, b, &from)
+		ack.Token = ack.Token.Merge(t)
+		if err == nil {
+			return s.acked(c, ack), nil
+		}
 		if !fail.Is(err, fail.Conflict) || try == dmlTries {
 			return ack, err
 		}
 	}
 }
 
-// batch is a record batch by field, with the rows of each operation.
+// batch is a record batch by field with the operation of each row.
 type batch struct {
-	cols                    []*vec.Vector // one a field, nil where absent
-	n                       int
-	upserts, deletes, patch []int32
+	cols []*vec.Vector // one a field, nil where absent
+	n    int
+	ops  []rowOp
 }
+
+// rowOp is what a row of a batch does.
+type rowOp uint8
+
+const (
+	opUpsert rowOp = iota
+	opDelete
+	opPatch
+)
 
 func readBatch(obj *schema.Object, rec arrow.RecordBatch) (*batch, error) {
 	b := &batch{cols: make([]*vec.Vector, len(obj.Fields)), n: int(rec.NumRows())}
@@ -84,7 +101,7 @@ func readBatch(obj *schema.Object, rec arrow.RecordBatch) (*batch, error) {
 			return nil, columnError(f.Name, err)
 		}
 	}
-	return b, b.sortOps(obj, ops)
+	return b, b.readOps(obj, ops)
 }
 
 func columnError(name string, err error) error {
@@ -104,82 +121,92 @@ func noField(obj *schema.Object, name string, matches int) error {
 	return e.WithHint("Its fields are %s.", strings.Join(obj.FieldNames(), ", "))
 }
 
-func (b *batch) sortOps(obj *schema.Object, ops *vec.Vector) error {
+func (b *batch) readOps(obj *schema.Object, ops *vec.Vector) error {
+	b.ops = make([]rowOp, b.n)
+	if ops == nil {
+		return nil
+	}
 	for i := range b.n {
-		op := "upsert"
-		if ops != nil && !ops.IsNull(i) {
-			op = strings.ToLower(ops.Value(i).Str)
+		if ops.IsNull(i) {
+			continue
 		}
-		switch op {
+		switch op := strings.ToLower(ops.Value(i).Str); op {
 		case "upsert", "insert":
-			b.upserts = append(b.upserts, int32(i))
 		case "delete":
-			b.deletes = append(b.deletes, int32(i))
+			b.ops[i] = opDelete
 		case "patch", "update":
-			b.patch = append(b.patch, int32(i))
+			b.ops[i] = opPatch
 		default:
 			return fail.New(fail.InvalidParameter, "row %d: _op is %q", i+1, op).WithHint("_op is upsert, delete or patch.")
 		}
-	}
-	if obj.Kind == schema.Table && len(b.deletes)+len(b.patch) > 0 {
-		return fail.New(fail.WrongObjectType, "%s is a table, whose rows have no key: only upsert works", obj.Name).
-			WithHint("Use DELETE or UPDATE in SQL.")
+		if obj.Kind == schema.Table && b.ops[i] != opUpsert {
+			return fail.New(fail.WrongObjectType, "row %d: %s is a table, whose rows have no key: only upsert works", i+1, obj.Name).
+				WithHint("Use DELETE or UPDATE in SQL.")
+		}
 	}
 	return nil
 }
 
-// pick is the batch's columns cut to some rows.
-func (b *batch) pick(rows []int32) []*vec.Vector {
+// run is the end of the run of rows from from that one append can take: upserts
+// and deletes go together, patches are computed first.
+func (b *batch) run(from int) int {
+	to := from + 1
+	for to < b.n && (b.ops[to] == opPatch) == (b.ops[from] == opPatch) {
+		to++
+	}
+	return to
+}
+
+// slice is the batch's columns cut to rows [from, to).
+func (b *batch) slice(from, to int) []*vec.Vector {
 	out := make([]*vec.Vector, len(b.cols))
 	for i, c := range b.cols {
-		if c == nil {
-			continue
+		if c != nil {
+			out[i] = c.Flatten().Slice(from, to)
 		}
-		if len(rows) == b.n {
-			out[i] = c
-			continue
-		}
-		out[i] = vec.New(c.Type, len(rows))
-		out[i].AppendRows(c, rows, len(rows))
 	}
 	return out
 }
 
-// appendBatch writes the operations of one batch: patches are computed from a
-// snapshot and give Conflict when their documents changed meanwhile.
-func (s *Session) appendBatch(ctx context.Context, c *collection.Collection, obj *schema.Object, b *batch) (Ack, error) {
-	ack := Ack{Rows: int64(b.n)}
-	if len(b.upserts) > 0 || b.n == 0 {
-		rows, err := collection.FromColumns(obj, b.pick(b.upserts), len(b.upserts))
+// appendBatch writes the rows in their order, run by run. A patch gives Conflict
+// when its documents changed meanwhile; from says where to go on then.
+func (s *Session) appendBatch(ctx context.Context, c *collection.Collection, obj *schema.Object, b *batch, from *int) (snapshot.Token, error) {
+	var token snapshot.Token
+	for *from < b.n {
+		to := b.run(*from)
+		var t snapshot.Token
+		var err error
+		if b.ops[*from] == opPatch {
+			t, err = patch(ctx, c, obj, b.slice(*from, to), to-*from)
+		} else {
+			t, err = upsertDelete(ctx, c, obj, b, *from, to)
+		}
 		if err != nil {
-			return ack, err
+			return token, err
 		}
-		if b.n > 0 {
-			if ack.Token, err = c.Append(ctx, rows); err != nil {
-				return ack, err
-			}
-		}
-		b.upserts = nil
+		token, *from = token.Merge(t), to
 	}
-	if len(b.deletes) > 0 {
-		keys, err := collection.KeysOf(obj, b.pick(b.deletes), len(b.deletes))
-		if err != nil {
-			return ack, err
+	return token, nil
+}
+
+// upsertDelete appends a run of upserts and deletes as one unit.
+func upsertDelete(ctx context.Context, c *collection.Collection, obj *schema.Object, b *batch, from, to int) (snapshot.Token, error) {
+	cols := b.slice(from, to)
+	var rows *collection.Rows
+	var err error
+	if slices.Contains(b.ops[from:to], opDelete) {
+		gone := make([]bool, to-from)
+		for i := range gone {
+			gone[i] = b.ops[from+i] == opDelete
 		}
-		t, err := c.Append(ctx, collection.DeleteKeys(obj, keys))
-		if err != nil {
-			return ack, err
-		}
-		ack.Token, b.deletes = ack.Token.Merge(t), nil
+		rows, err = collection.FromColumnsWithDeletes(obj, cols, gone)
+	} else {
+		rows, err = collection.FromColumns(obj, cols, to-from)
 	}
-	if len(b.patch) > 0 {
-		t, err := patch(ctx, c, obj, b)
-		if err != nil {
-			return ack, err
-		}
-		ack.Token = ack.Token.Merge(t)
+	if err != nil {
+		return snapshot.Token{}, err
 	}
-	return s.acked(c, ack), nil
+	return c.Append(ctx, rows)
 }
 
 func (s *Session) acked(c *collection.Collection, ack Ack) Ack {

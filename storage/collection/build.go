@@ -42,6 +42,57 @@ func FromColumns(obj *schema.Object, cols []*vec.Vector, n int) (*Rows, error) {
 	return r, nil
 }
 
+// FromColumnsWithDeletes makes log rows of typed columns of a collection, in
+// order: row i is deleted by its key where gone[i], else upserted.
+func FromColumnsWithDeletes(obj *schema.Object, cols []*vec.Vector, gone []bool) (*Rows, error) {
+	var kept []int32
+	for i, g := range gone {
+		if !g {
+			kept = append(kept, int32(i))
+		}
+	}
+	live := make([]*vec.Vector, len(cols))
+	for i, c := range cols {
+		if c != nil {
+			live[i] = vec.New(c.Type, len(kept))
+			live[i].AppendRows(c, kept, len(kept))
+		}
+	}
+	up, err := FromColumns(obj, live, len(kept))
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{Cols: make([]*vec.Vector, len(up.Cols))}
+	for f, c := range up.Cols {
+		if c != nil {
+			r.Cols[f] = vec.New(c.Type, len(gone))
+		}
+	}
+	next := int32(0)
+	for i, g := range gone {
+		key, err := source.KeyAt(obj, cols, i)
+		if err != nil {
+			return nil, rowError(err, i)
+		}
+		var doc []byte
+		for f, c := range r.Cols {
+			switch {
+			case c == nil:
+			case g:
+				c.AppendNull()
+			default:
+				c.AppendRows(up.Cols[f], []int32{next}, 1)
+			}
+		}
+		if !g {
+			doc = up.Sources[next]
+			next++
+		}
+		r.Keys, r.Sources, r.Delete = append(r.Keys, key), append(r.Sources, doc), append(r.Delete, g)
+	}
+	return r, nil
+}
+
 // needOneColumn gives a table batch at least one column, so that it has a row count.
 func needOneColumn(obj *schema.Object, cols []*vec.Vector, n int) error {
 	for _, c := range cols {

@@ -1,0 +1,8 @@
+package adbcgo
+
+import "github.com/loamdb/loam"
+
+var (
+	sessionConfig = loam.SessionConfig{}
+	settle        = loam.ScanRequest{Target: loam.Target{Name: "docs"}, Tail: loam.TailWait}
+)
