@@ -211,6 +211,11 @@ func TestSession(t *testing.T) {
 	if _, err := p.Prepare(context.Background(), planner.Session{Namespace: "sales"}, `SELECT 1 FROM docs`, nil); !fail.Is(err, fail.UndefinedTable) {
 		t.Errorf("docs in sales: %v", err)
 	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.Prepare(gone, planner.Session{}, "SELECT a FROM t", nil); !fail.Is(err, fail.Canceled) {
+		t.Errorf("after cancellation: %v", err)
+	}
 	out, err := p.Prepare(context.Background(), planner.Session{}, " ;; -- nothing\n", nil)
 	if err != nil || len(out) != 0 {
 		t.Errorf("an empty text: %v %v", out, err)

@@ -57,6 +57,8 @@ type Binder struct {
 	// places says where in the text a column reference stands, for errors found later.
 	places map[*expr.Column]int
 	ctes   *cteScope
+	// bound counts the expressions bound so far.
+	bound int
 	// system holds the names of system columns that the statement mentions.
 	system map[string]bool
 }
@@ -149,6 +151,26 @@ func (b *Binder) newID() expr.ColumnID {
 // newColumn makes a column with a fresh id.
 func (b *Binder) newColumn(name string, t types.Type) plan.Column {
 	return plan.Column{ID: b.newID(), Name: name, Type: t}
+}
+
+// Limits on the size of what a statement turns into. A short text can stand for
+// a huge plan: tables of WITH and aliases that each name the one before twice.
+const (
+	maxColumns = 1 << 17
+	maxBound   = 1 << 19
+)
+
+// checkSize refuses a statement whose plan grows out of all proportion, and ends
+// planning with its context.
+func (b *Binder) checkSize(off int) error {
+	if err := b.ctx.Err(); err != nil {
+		return fail.Wrap(fail.Canceled, err, "planning was canceled")
+	}
+	if int(b.nextID) <= maxColumns && b.bound <= maxBound {
+		return nil
+	}
+	return b.fail(fail.TooDeep, off, "the statement is too complex: its plan has more than %d columns or %d expressions", maxColumns, maxBound).
+		WithHint("Store the rows of a part of it with CREATE TABLE AS")
 }
 
 // fail makes an error at a byte offset of the statement.

@@ -52,6 +52,9 @@ func (c *clause) exprs(list []ast.Expr) ([]expr.Expr, error) {
 
 // expr binds an expression.
 func (c *clause) expr(e ast.Expr) (expr.Expr, error) {
+	if c.b.bound++; c.b.bound > maxBound {
+		return nil, c.b.checkSize(e.Pos())
+	}
 	switch x := e.(type) {
 	case *ast.NullLit, *ast.BoolLit, *ast.NumberLit, *ast.StringLit, *ast.BytesLit, *ast.TypedLit:
 		return c.b.literal(e)

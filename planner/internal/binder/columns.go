@@ -85,3 +85,17 @@ func substitute(e expr.Expr, by map[expr.ColumnID]expr.Expr) expr.Expr {
 		return x
 	})
 }
+
+// maxGrowth bounds the expressions that substitution builds: parts are shared, but
+// whoever walks the result walks each of them every time.
+const maxGrowth = 4096
+
+// tooBig reports whether a walk of an expression takes more than maxGrowth steps.
+func tooBig(e expr.Expr) bool {
+	n := 0
+	expr.Walk(e, func(expr.Expr) bool {
+		n++
+		return n <= maxGrowth
+	})
+	return n > maxGrowth
+}

@@ -17,6 +17,9 @@ import (
 
 // applyDomain unnests a dependent join by way of the domain.
 func (b *Binder) applyDomain(left plan.Node, j subJoin) (plan.Node, error) {
+	if err := b.checkSize(j.off); err != nil {
+		return nil, err
+	}
 	outer := columnsOf(left)
 	d := &domain{b: b}
 	free := freeColumns(j.right)

@@ -50,7 +50,10 @@ func (b *Binder) distinctTables(sc *scope) error {
 func (b *Binder) tableRef(ref ast.TableRef, outer, left *scope) (plan.Node, *scope, error) {
 	var node plan.Node
 	var sc *scope
-	var err error
+	err := b.checkSize(ref.Pos())
+	if err != nil {
+		return nil, nil, err
+	}
 	switch x := ref.(type) {
 	case *ast.TableName:
 		node, sc, err = b.tableName(x, outer)

@@ -158,7 +158,11 @@ func (u *unnester) pullFilter(x *plan.Filter) (pulled, bool) {
 	}
 	var stay []expr.Expr
 	for _, e := range expr.Conjuncts(x.Pred) {
-		if e = substitute(e, p.above); u.dependent(e) {
+		grown := len(p.above) > 0
+		if e = substitute(e, p.above); grown && tooBig(e) {
+			return p, false
+		}
+		if u.dependent(e) {
 			p.conds = append(p.conds, e)
 		} else {
 			stay = append(stay, e)
@@ -181,7 +185,10 @@ func (u *unnester) pullProject(x *plan.Project) (pulled, bool) {
 	p := &plan.Project{Input: in.node}
 	have := idSet{}
 	for _, e := range x.Exprs {
-		if e.Expr = substitute(e.Expr, in.above); u.dependent(e.Expr) {
+		if e.Expr = substitute(e.Expr, in.above); len(in.above) > 0 && tooBig(e.Expr) {
+			return in, false
+		}
+		if u.dependent(e.Expr) {
 			out.above[e.ID] = e.Expr
 			continue
 		}
@@ -407,6 +414,9 @@ func (u *unnester) scalarOver(left plan.Node, j subJoin, x *plan.Aggregate, chai
 	}
 	joined := plainJoin(left, subJoin{kind: plan.Left, off: j.off}, agg, conds)
 	value := chainValue(aggregateEmpty(x), chain, j.right.Columns()[0].ID)
+	if value == nil {
+		return nil, false
+	}
 	out := passColumns(joined, left.Columns())
 	out.Exprs = append(out.Exprs, plan.NamedExpr{Column: j.right.Columns()[0], Expr: value})
 	return out, true
@@ -430,7 +440,8 @@ func aggregateEmpty(x *plan.Aggregate) map[expr.ColumnID]expr.Expr {
 }
 
 // chainValue computes one output of the projections and filters above an
-// aggregate as an expression over it; a filter that fails makes it NULL.
+// aggregate as an expression over it; a filter that fails makes it NULL. nil
+// where the expression would grow too big.
 func chainValue(env map[expr.ColumnID]expr.Expr, chain []plan.Node, id expr.ColumnID) expr.Expr {
 	var having []expr.Expr
 	for i := len(chain) - 1; i >= 0; i-- {
@@ -441,6 +452,9 @@ func chainValue(env map[expr.ColumnID]expr.Expr, chain []plan.Node, id expr.Colu
 			next := map[expr.ColumnID]expr.Expr{}
 			for _, e := range x.Exprs {
 				next[e.ID] = substitute(e.Expr, env)
+				if tooBig(next[e.ID]) {
+					return nil
+				}
 			}
 			env = next
 		}

@@ -113,3 +113,17 @@ func sameKey(e expr.Expr) string {
 	})
 	return b.String()
 }
+
+// maxGrowth bounds the expressions that substitution builds: parts are shared, but
+// whoever walks the result walks each of them every time.
+const maxGrowth = 4096
+
+// tooBig reports whether a walk of an expression takes more than maxGrowth steps.
+func tooBig(e expr.Expr) bool {
+	n := 0
+	expr.Walk(e, func(expr.Expr) bool {
+		n++
+		return n <= maxGrowth
+	})
+	return n > maxGrowth
+}

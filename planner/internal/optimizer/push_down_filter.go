@@ -21,6 +21,7 @@ import (
 //   - Conditions that read the score of a search stay above it; all others are
 //     pre-filters of every leg, whatever the limit of the search. That is what
 //     WHERE over a search means, so this pass cannot be switched off there.
+//   - A condition that substitution would blow up stays above the projection.
 //   - Columns are matched by id, so that a condition never lands on the wrong side
 //     of a join of equal names.
 func pushDownFilter(_ *context, n plan.Node) plan.Node { return push(n, nil) }
@@ -93,9 +94,10 @@ func pushProject(x *plan.Project, preds []expr.Expr) plan.Node {
 	defs := definitions(x.Exprs)
 	var down, stay []expr.Expr
 	for _, p := range preds {
-		if moved := Simplify(substitute(p, defs)); expr.HasVolatile(p) || expr.HasVolatile(moved) {
+		moved := substitute(p, defs)
+		if tooBig(moved) || expr.HasVolatile(p) || expr.HasVolatile(moved) {
 			stay = append(stay, p)
-		} else if !alwaysTrue(moved) {
+		} else if moved = Simplify(moved); !alwaysTrue(moved) {
 			down = append(down, moved)
 		}
 	}
@@ -112,7 +114,7 @@ func pushAggregate(x *plan.Aggregate, preds []expr.Expr) plan.Node {
 	for _, p := range preds {
 		used := reads(p)
 		moved := substitute(p, defs)
-		if len(used) > 0 && used.within(groups) && !expr.HasVolatile(moved) {
+		if len(used) > 0 && used.within(groups) && !tooBig(moved) && !expr.HasVolatile(moved) {
 			down = append(down, moved)
 		} else {
 			stay = append(stay, p)

@@ -36,6 +36,9 @@ func lowerSearch(n plan.Node, want int64, by expr.Expr) plan.Node {
 	switch x := n.(type) {
 	case *plan.Project:
 		if by != nil {
+			if _, ok := by.(*expr.Column); !ok {
+				return n
+			}
 			by = substitute(by, definitions(x.Exprs))
 		}
 		return x.WithChildren([]plan.Node{lowerSearch(x.Input, want, by)})
