@@ -108,20 +108,20 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 	}
 	q.result = make([]AppendResult, len(q.blocks))
 	var touched []partID
-	for i, b := range q.blocks {
-		id := partID{b.ObjectID, b.Partition}
-		p := parts[id]
-		err := admit(b, p)
-		if err == nil {
-			err = aboveFloor(b.WALKey, floor)
-		}
-		if err != nil {
-			q.result[i].Err = err
+	for _, members := range groups(q.blocks) {
+		if err := q.admit(members, parts, floor); err != nil {
+			for _, i := range members {
+				q.result[i].Err = err
+			}
 			continue
 		}
-		q.result[i] = p.append(b, now)
-		if !slices.Contains(touched, id) {
-			touched = append(touched, id)
+		for _, i := range members {
+			b := q.blocks[i]
+			id := partID{b.ObjectID, b.Partition}
+			q.result[i] = parts[id].append(b, now)
+			if !slices.Contains(touched, id) {
+				touched = append(touched, id)
+			}
 		}
 	}
 	if len(touched) == 0 {
@@ -132,6 +132,54 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 		key := partKey(id.object, id.partition)
 		t.get(key)
 		t.put(key, encodePartition(*parts[id]))
+	}
+	return nil
+}
+
+// groups are the positions of the blocks that are appended all or none, in the
+// order of their first blocks.
+func groups(blocks []AppendBlock) [][]int {
+	out := make([][]int, 0, len(blocks))
+	at := map[int]int{}
+	for i, b := range blocks {
+		if b.Group > 0 {
+			if g, ok := at[b.Group]; ok {
+				out[g] = append(out[g], i)
+				continue
+			}
+			at[b.Group] = len(out)
+		}
+		out = append(out, []int{i})
+	}
+	return out
+}
+
+// admit says why the blocks of a group cannot be appended, or nil. Blocks of one
+// partition are admitted as if those before them were in.
+func (q *sequencer) admit(members []int, parts map[partID]*PartitionState, floor string) error {
+	var trial map[partID]*PartitionState
+	for n, i := range members {
+		b := q.blocks[i]
+		id := partID{b.ObjectID, b.Partition}
+		p := parts[id]
+		if t := trial[id]; t != nil {
+			p = t
+		}
+		if err := admit(b, p); err != nil {
+			return err
+		}
+		if err := aboveFloor(b.WALKey, floor); err != nil {
+			return err
+		}
+		if n+1 < len(members) {
+			if trial == nil {
+				trial = map[partID]*PartitionState{}
+			}
+			next := *p
+			next.Refs = slices.Clone(p.Refs)
+			next.append(b, 0)
+			trial[id] = &next
+		}
 	}
 	return nil
 }

@@ -137,6 +137,10 @@ type AppendBlock struct {
 	// Expect, when set, is the partition's next offset that the writer planned
 	// on; another one gives the block fail.Conflict.
 	Expect *uint64
+	// Group ties blocks together, which are the parts of one statement: those of a
+	// call with the same number above 0 are appended all or none, in the place of
+	// the first of them. They share the error of the one that cannot be appended.
+	Group int
 }
 
 // AppendResult is the fate of one block. With Err nil, Base and TS are set.

@@ -249,7 +249,8 @@ func (l *Log) flush(ctx context.Context, f *flight, regions []region) ([]metasto
 		refs[i] = metastore.Ref{Records: g.records(), WALKey: key, Off: places[i].off, Len: places[i].len,
 			Checksum: places[i].checksum, Bytes: g.bytes}
 		blocks[i] = metastore.AppendBlock{ObjectID: g.object, Incarnation: g.incarnation.String(), Partition: int(g.partition),
-			Records: refs[i].Records, Bytes: g.bytes, WALKey: key, Off: refs[i].Off, Len: refs[i].Len, Checksum: refs[i].Checksum}
+			Records: refs[i].Records, Bytes: g.bytes, WALKey: key, Off: refs[i].Off, Len: refs[i].Len, Checksum: refs[i].Checksum,
+			Group: f.groupOf(i)}
 		if i < len(f.expect) {
 			blocks[i].Expect = f.expect[i]
 		}
@@ -296,15 +297,21 @@ func (l *Log) name() (id ulid.ULID, day string) {
 }
 
 // sequence assigns offsets. A partition whose row is full is relieved first and
-// its blocks are tried again, once.
+// its blocks, with the groups that they belong to, are tried again, once.
 func (l *Log) sequence(ctx context.Context, blocks []metastore.AppendBlock) ([]metastore.AppendResult, error) {
 	results, err := l.meta.Append(ctx, blocks)
 	if err != nil {
 		return nil, err
 	}
+	stuck := map[int]bool{} // groups of which a partition stays full
+	for i, r := range results {
+		if fail.Is(r.Err, fail.BacklogFull) && l.moveRefs(ctx, blocks[i].ObjectID, blocks[i].Partition) != nil {
+			stuck[blocks[i].Group] = true
+		}
+	}
 	var again []int
 	for i, r := range results {
-		if fail.Is(r.Err, fail.BacklogFull) && l.moveRefs(ctx, blocks[i].ObjectID, blocks[i].Partition) == nil {
+		if fail.Is(r.Err, fail.BacklogFull) && !stuck[blocks[i].Group] {
 			again = append(again, i)
 		}
 	}

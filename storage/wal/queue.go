@@ -77,9 +77,11 @@ type target struct {
 // slot says where a block of a request went: a batch of a region.
 type slot struct{ region, batch int }
 
-// flight is the content of one segment.
+// flight is the content of one segment. The blocks of a request are sequenced all
+// or none: those of a planned request have regions of their own, in a group of
+// their own; all others of an object share the regions of its partitions, and a group.
 //
-//	regions[:planned] carry an expectation each; the others are one a target
+//	regions[:planned] belong to planned requests; the others are one a target
 type flight struct {
 	requests []*request
 	bytes    int64
@@ -87,6 +89,8 @@ type flight struct {
 	expects  map[target]int
 	planned  []region
 	expect   []*uint64 // of planned
+	group    []int     // of planned
+	groups   int       // planned requests so far
 	plain    []region
 	plainAt  map[target]int
 	slots    [][]slot // per request and block; region counts planned and plain apart
@@ -101,38 +105,53 @@ func (f *flight) fits(r *request, flushBytes int64) bool {
 	if f.bytes+r.bytes > flushBytes {
 		return false
 	}
-	fresh := 0
+	fresh, planned := 0, r.planned()
 	for i, b := range r.blocks {
 		t := target{b.ObjectID, r.ids[i], b.Partition}
 		n, known := f.records[t]
 		if !known {
 			fresh++ // counts one twice that the request names twice: only ends the segment early
 		}
-		if n+uint64(b.Records) > 1<<31-1 || (b.Expect != nil && f.expects[t] >= maxExpects) {
+		if n+uint64(b.Records) > 1<<31-1 || (planned && f.expects[t] >= maxExpects) {
 			return false
 		}
 	}
 	return len(f.records)+fresh <= metastore.MaxAppendPartitions
 }
 
+// planned reports whether any block carries an expectation.
+func (r *request) planned() bool {
+	for _, b := range r.blocks {
+		if b.Expect != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *flight) add(r *request) {
+	planned := r.planned()
+	if planned {
+		f.groups++
+	}
 	slots := make([]slot, len(r.blocks))
 	for i, b := range r.blocks {
 		t := target{b.ObjectID, r.ids[i], b.Partition}
 		f.records[t] += uint64(b.Records)
-		slots[i] = f.place(t, b)
+		slots[i] = f.place(t, b, planned)
 	}
 	f.requests = append(f.requests, r)
 	f.slots = append(f.slots, slots)
 	f.bytes += r.bytes
 }
 
-func (f *flight) place(t target, b Block) slot {
+func (f *flight) place(t target, b Block, planned bool) slot {
 	one := batch{records: b.Records, payload: b.Payload}
-	if b.Expect != nil {
+	if planned {
 		f.expects[t]++
 		f.planned = append(f.planned, region{t.object, t.incarnation, uint32(t.partition), []batch{one}, b.Bytes})
 		f.expect = append(f.expect, b.Expect)
+		f.group = append(f.group, f.groups)
 		return slot{region: -len(f.planned)} // the n-th planned region is -n
 	}
 	at, ok := f.plainAt[t]
@@ -151,6 +170,21 @@ func (f *flight) place(t target, b Block) slot {
 // sequenced: planned writes first, for an append before them would break them.
 func (f *flight) regions() []region {
 	return append(append(make([]region, 0, len(f.planned)+len(f.plain)), f.planned...), f.plain...)
+}
+
+// groupOf is the group of region i of regions: one a planned request, then one
+// an object.
+func (f *flight) groupOf(i int) int {
+	if i < len(f.group) {
+		return f.group[i]
+	}
+	g := f.plain[i-len(f.planned)]
+	for first, h := range f.plain {
+		if h.object == g.object && h.incarnation == g.incarnation {
+			return f.groups + 1 + first
+		}
+	}
+	return 0 // not reached: g is one of them
 }
 
 // at is the position in regions that a slot means.

@@ -19,7 +19,7 @@ type Block struct {
 	// the reference.
 	Bytes int64
 	// Expect, when set, is the partition's next offset that the write was planned
-	// on; if it has moved, the block alone fails with Conflict.
+	// on; if it has moved, every block of the same Append fails with Conflict.
 	Expect *uint64
 }
 
