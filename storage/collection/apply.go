@@ -29,17 +29,19 @@ func (c *Collection) Due() bool {
 func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error {
 	c.applyMu.Lock()
 	defer c.applyMu.Unlock()
-	_, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	parts, err := c.cut(ctx)
+	if err == nil {
+		err = c.apply(ctx, parts, fences)
+	}
 	if err != nil {
-		return err
+		c.wait() // what was to be folded waits again
 	}
-	if err := c.reach(ctx, parts); err != nil {
-		return err
-	}
-	st, frozen, bounds, err := c.freeze()
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// apply folds the tail below the cut into a segment. applyMu is held.
+func (c *Collection) apply(ctx context.Context, parts []metastore.PartitionState, fences []metastore.Fence) error {
+	st, frozen, bounds := c.frozen(parts)
 	if slices.Equal(bounds, st.manifest.Applied) {
 		return nil
 	}
@@ -72,23 +74,73 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 	return nil
 }
 
-// freeze closes the open generations that have rows and returns the closed ones
-// with the offsets where they end.
-func (c *Collection) freeze() (*state, [][]*generation, []uint64, error) {
+// cut ends the open generations at the partitions' offsets as they are at one
+// revision, waits until the tails cover them, and returns them. A statement is
+// sequenced by one transaction, so that each lies whole below the cut or whole
+// above it, in whatever order its records are published. applyMu is held.
+func (c *Collection) cut(ctx context.Context) ([]metastore.PartitionState, error) {
+	for {
+		head, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.refreshHeld(ctx, head); err != nil {
+			return nil, err
+		}
+		if ok, err := c.cutAt(parts); err != nil {
+			return nil, err
+		} else if ok {
+			return parts, c.reach(ctx, parts)
+		}
+	}
+}
+
+// cutAt marks the ends; false when a tail has passed them meanwhile.
+func (c *Collection) cutAt(parts []metastore.PartitionState) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	bounds := make([]uint64, len(c.tails))
-	frozen := make([][]*generation, len(c.tails))
-	for p := range c.tails {
-		bounds[p] = c.tails[p].next
-		if _, err := c.rotate(p); err != nil {
-			return nil, nil, nil, err
+	for p := range parts {
+		if c.tails[p].next > parts[p].Next {
+			return false, nil
 		}
-		gens := c.st.gens[p]
-		frozen[p] = gens[: len(gens)-1 : len(gens)-1]
 	}
 	c.waiting = 0
-	return c.st, frozen, bounds, nil
+	for p := range parts {
+		c.tails[p].cut = parts[p].Next
+		if c.tails[p].next == parts[p].Next {
+			if _, err := c.rotate(p); err != nil {
+				return false, err
+			}
+		}
+	}
+	return true, nil
+}
+
+// frozen are the generations below the cut, with the state in force and the
+// offsets where they end.
+func (c *Collection) frozen(parts []metastore.PartitionState) (*state, [][]*generation, []uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	bounds := make([]uint64, len(parts))
+	frozen := make([][]*generation, len(parts))
+	for p := range parts {
+		bounds[p] = parts[p].Next
+		for _, g := range c.st.gens[p] {
+			if n, _ := g.size(); n > 0 && g.base < bounds[p] {
+				frozen[p] = append(frozen[p], g)
+			}
+		}
+	}
+	return c.st, frozen, bounds
+}
+
+// wait notes that records wait from now on, if they do not already.
+func (c *Collection) wait() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting == 0 {
+		c.waiting = c.deps.Clock.Mono()
+	}
 }
 
 // consumed are the log runs between the manifest in force and the bounds.

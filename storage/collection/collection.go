@@ -106,7 +106,9 @@ type state struct {
 
 // tailHead tracks where a partition's tail ends and holds what was published out of order.
 type tailHead struct {
-	next  uint64
+	next uint64
+	// cut is where an apply wants a generation to end.
+	cut   uint64
 	early map[uint64]published
 }
 

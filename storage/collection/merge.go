@@ -62,6 +62,13 @@ func (c *Collection) chooseMerge(m *Manifest) []int {
 func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error {
 	c.applyMu.Lock()
 	defer c.applyMu.Unlock()
+	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	if err != nil {
+		return err
+	}
+	if err := c.refreshHeld(ctx, head); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	st := c.st
 	pick := c.chooseMerge(st.manifest)

@@ -49,8 +49,14 @@ func (c *Collection) refresh(ctx context.Context, head metastore.Head) error {
 	// An apply of this node that has committed and not yet installed holds applyMu.
 	c.applyMu.Lock()
 	defer c.applyMu.Unlock()
+	return c.refreshHeld(ctx, head)
+}
+
+// refreshHeld is refresh with applyMu held. It is also how the node learns that
+// a commit of its own, whose outcome was unknown, has taken effect.
+func (c *Collection) refreshHeld(ctx context.Context, head metastore.Head) error {
 	c.mu.Lock()
-	behind = c.st.manifest.Version < head.Version
+	behind := c.st.manifest.Version < head.Version
 	c.mu.Unlock()
 	if !behind {
 		return nil

@@ -60,6 +60,13 @@ func (c *Collection) extend(p int, rec *records, ts, bytes int64) error {
 		return err
 	}
 	c.tails[p].next += uint64(len(rec.keys))
+	if c.tails[p].next <= c.tails[p].cut {
+		if c.tails[p].next == c.tails[p].cut {
+			_, err := c.rotate(p)
+			return err
+		}
+		return nil // an apply that runs takes it
+	}
 	if c.waiting == 0 {
 		c.waiting = c.deps.Clock.Mono()
 	}
