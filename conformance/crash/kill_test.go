@@ -1,0 +1,204 @@
+package crash
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	longRounds = flag.Int("rounds", 0, "rounds of kill -9 of TestLong; 0 skips it")
+	runSeed    = flag.Uint64("seed", 0, "seed of the kills and images; 0 takes one from the clock")
+	keepDir    = flag.Bool("keep", false, "keep the data directory of the kill loop")
+)
+
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	s := *runSeed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("run again with -seed %d", s)
+	return s
+}
+
+// tally counts over all rounds.
+type tally struct {
+	rounds, random    int
+	kills             map[string]int
+	acked             int // rows of acknowledged statements
+	lost, duplicated  int
+	wrong             []string
+	recovery, slowest time.Duration
+}
+
+// killer runs children in one data directory and kills them.
+type killer struct {
+	t     *testing.T
+	rng   *rand.Rand
+	dir   string
+	acked []int
+	tally tally
+}
+
+func newKiller(t *testing.T) *killer {
+	t.Helper()
+	dir := t.TempDir()
+	if *keepDir {
+		var err error
+		if dir, err = os.MkdirTemp("", "loam-crash"); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("data in %s", dir)
+	}
+	return &killer{t: t, rng: rand.New(rand.NewPCG(seedOf(t), 1)), dir: dir, acked: make([]int, writers), tally: tally{kills: map[string]int{}}}
+}
+
+// killRounds kills children round by round: four of five at a named phase, each
+// phase at three points, the fifth at a random moment after its start.
+func killRounds(t *testing.T, rounds, enough int) tally {
+	k := newKiller(t)
+	named := 0
+	for round := 0; round < rounds || k.tally.acked < enough && round < 2*rounds; round++ {
+		o := order{Dir: k.dir, Acked: k.acked, Seed: k.rng.Uint64()}
+		if round%5 == 4 {
+			k.round(o, time.Duration(k.rng.IntN(2500))*time.Millisecond)
+		} else {
+			o.Phase, o.Point = phases[named%len(phases)], point(named/len(phases)%3)
+			o.Skip = k.rng.IntN(map[string]int{"append": 150, "sequence": 150, "apply": 25, "commit": 6}[o.Phase])
+			named++
+			k.round(o, 0)
+		}
+		k.tally.rounds++
+		if t.Failed() {
+			t.Fatalf("round %d, order %+v", round, o)
+		}
+	}
+	k.round(order{Dir: k.dir, Acked: k.acked, VerifyOnly: true}, 0)
+	return k.tally
+}
+
+// round starts a child, follows what it says, and kills it: when it stops at its
+// phase, or wait after its start when it has none.
+func (k *killer) round(o order, wait time.Duration) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+string(text))
+	cmd.Stderr = os.Stderr
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer func() { _ = ours.Close() }()
+	cmd.ExtraFiles = []*os.File{theirs}
+	started := time.Now()
+	if err := cmd.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	_ = theirs.Close()
+	kill := time.AfterFunc(time.Minute, func() { // a child that never stops is a failure
+		k.t.Errorf("the child was not done after a minute")
+		_ = cmd.Process.Kill()
+	})
+	if o.Phase == "" && !o.VerifyOnly {
+		kill.Reset(wait) // Errorf is not wanted then
+		kill.Stop()
+		kill = time.AfterFunc(wait, func() { _ = cmd.Process.Kill() })
+	}
+	defer kill.Stop()
+	k.follow(ours, o, started, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	if o.Phase == "" && !o.VerifyOnly {
+		k.tally.random++
+	}
+}
+
+// follow reads the child's lines until its end.
+func (k *killer) follow(pipe *os.File, o order, started time.Time, kill func()) {
+	lines := bufio.NewScanner(pipe)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		var w, s, n int
+		switch word {
+		case "open":
+			k.tally.slowest = max(k.tally.slowest, time.Since(started))
+		case "reached":
+			scan(k.t, rest, &w, &s)
+			k.acked[w] = s
+		case "ack":
+			scan(k.t, rest, &w, &s, &n)
+			if s != k.acked[w]+1 {
+				k.t.Errorf("writer %d acknowledges statement %d after %d", w, s, k.acked[w])
+			}
+			k.acked[w] = s
+			k.tally.acked += n
+		case "phase":
+			kill()
+			k.tally.kills[rest]++
+		case "problem":
+			k.problem(rest)
+		case "error":
+			k.t.Errorf("the child fails: %s", rest)
+		case "verified", "end":
+			k.tally.recovery = max(k.tally.recovery, time.Since(started))
+		}
+	}
+}
+
+func (k *killer) problem(text string) {
+	kind, _, _ := strings.Cut(text, " ")
+	switch kind {
+	case "lost":
+		k.tally.lost++
+	case "duplicated":
+		k.tally.duplicated++
+	}
+	k.t.Errorf("%s", text)
+}
+
+func scan(t *testing.T, text string, into ...any) {
+	t.Helper()
+	if _, err := fmt.Sscan(text, into...); err != nil {
+		t.Fatalf("a child says %q: %v", text, err)
+	}
+}
+
+// report prints the lines that crash-quick ends with.
+func (c tally) report(t *testing.T) {
+	for _, p := range phases {
+		if c.kills[p] < 3 && c.rounds >= 30 {
+			t.Errorf("only %d kills in phase %s", c.kills[p], p)
+		}
+	}
+	fmt.Printf("    %d kills at random moments, %d acknowledged rows, slowest open %s\n", c.random, c.acked, c.slowest.Round(time.Millisecond))
+	fmt.Printf("kills: append %d, sequence %d, apply %d, commit %d\n", c.kills["append"], c.kills["sequence"], c.kills["apply"], c.kills["commit"])
+	fmt.Printf("crash: %d rounds, %d lost, %d duplicated\n", c.rounds, c.lost, c.duplicated)
+}
+
+// TestQuick is 30 rounds of kill -9 under load.
+func TestQuick(t *testing.T) {
+	c := killRounds(t, 30, 10_000)
+	if c.acked < 10_000 {
+		t.Errorf("only %d acknowledged rows", c.acked)
+	}
+	c.report(t)
+}
+
+// TestLong is the same with as many rounds as asked for.
+func TestLong(t *testing.T) {
+	if *longRounds == 0 {
+		t.Skip("run with -rounds 500")
+	}
+	killRounds(t, *longRounds, 0).report(t)
+}
