@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
@@ -285,11 +286,17 @@ func TestUnknownNodesAreRefused(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	src := &memSources{tables: map[string]*table{"t": numbers(10)}, chunkRows: 1}
-	ctx, cancel := context.WithCancel(context.Background())
 	src.before = func(c context.Context) error {
 		<-c.Done()
 		return c.Err()
 	}
+	ctx, cancel := context.WithDeadline(context.Background(), time.Unix(0, 0))
+	defer cancel()
+	if _, err := RunAll(ctx, scanOf("t", src.tables["t"], 1), nil, src, Options{Workers: 2}); !fail.Is(err, fail.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	// A source that waits ends with the query, whatever error it returns.
+	ctx, cancel = context.WithCancel(context.Background())
 	r, err := Run(ctx, scanOf("t", src.tables["t"], 1), nil, src, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -306,16 +313,21 @@ func TestDeadline(t *testing.T) {
 // TestManyRowsKeepOrder crosses the sizes at which tables grow, runs are merged
 // and top-n cuts its buffer.
 func TestManyRowsKeepOrder(t *testing.T) {
-	const n = 6_000
-	tab := &table{types: []types.Type{bigint, types.Of(types.Text), types.Of(types.Double), types.DecimalOf(20, 2)}}
+	const n = 14_000
+	tab := &table{types: []types.Type{bigint, types.Of(types.Text), types.Of(types.Double), types.DecimalOf(20, 2), bigint}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	g := &generator{Rand: rng}
-	for range n {
-		tab.rows = append(tab.rows, refRow{vec.Int64(rng.Int64N(3_000) - 100), g.value(tab.types[1], 7), g.value(tab.types[2], 7), g.value(tab.types[3], 7)})
+	for i := range n {
+		// The last column is 1 but for a few rows late in the input.
+		rare := vec.Int64(1)
+		if i > n*3/4 && i%500 == 0 {
+			rare = vec.Int64(0)
+		}
+		tab.rows = append(tab.rows, refRow{vec.Int64(rng.Int64N(3_000) - 100), g.value(tab.types[1], 7), g.value(tab.types[2], 7), g.value(tab.types[3], 7), rare})
 	}
 	tables := map[string]*table{"t": tab}
-	for _, by := range [][]int{{0}, {1, 0}, {2, 0}, {3, 1}, {0, 1, 2, 3}} {
-		for _, limit := range []int64{plan.NoLimit, 7, 1500} {
+	for _, by := range [][]int{{4}, {0}, {1, 0}, {2, 0}, {3, 1}, {0, 1, 2, 3}} {
+		for _, limit := range []int64{plan.NoLimit, 20, 1500} {
 			s := &plan.Sort{Input: scanOf("t", tab, 1), Limit: limit}
 			for i, k := range by {
 				s.Keys = append(s.Keys, plan.SortKey{Expr: s.Input.Columns()[k].Ref(), Desc: (k+i)%2 == 1, NullsFirst: k == 1})
@@ -327,6 +339,31 @@ func TestManyRowsKeepOrder(t *testing.T) {
 					t.Fatalf("sort by %v limit %d, %d workers: %d rows, want %d; %v", by, limit, workers, len(got), len(want), err)
 				}
 			}
+		}
+	}
+}
+
+// TestTopNTies: of equal keys the first rows of the input win, whichever worker
+// has filled its buffer first.
+func TestTopNTies(t *testing.T) {
+	tab := &table{types: []types.Type{bigint, bigint}}
+	for i := range 60_000 {
+		tab.rows = append(tab.rows, refRow{vec.Int64(1), vec.Int64(int64(i))})
+	}
+	scan := scanOf("t", tab, 1)
+	root := &plan.Sort{Input: scan, Keys: []plan.SortKey{{Expr: scan.Columns()[0].Ref()}}, Limit: 3}
+	for range 4 {
+		src := &memSources{tables: map[string]*table{"t": tab}, chunkRows: 700}
+		var calls atomic.Int64
+		src.before = func(context.Context) error {
+			if calls.Add(1) == 1 {
+				time.Sleep(5 * time.Millisecond) // the worker with the first chunk comes late
+			}
+			return nil
+		}
+		rows, err := runWay(t, root, src, Options{Workers: 3})
+		if err != nil || !slices.Equal(rows, []string{"1|0", "1|1", "1|2"}) {
+			t.Fatal(rows, err)
 		}
 	}
 }

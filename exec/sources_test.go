@@ -117,12 +117,12 @@ type memSource struct {
 }
 
 func (s *memSource) Next(ctx context.Context) (*vec.Chunk, error) {
+	i := s.next.Add(1) - 1
 	if s.m.before != nil {
 		if err := s.m.before(ctx); err != nil {
 			return nil, err
 		}
 	}
-	i := s.next.Add(1) - 1
 	if i >= int64(len(s.chunks)) {
 		return nil, nil
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
-// maxAhead is how many finished chunks a worker may be ahead of the oldest
-// unfinished morsel before it waits.
-const maxAhead = 64
+// maxAhead is how many finished chunks, times the number of workers, wait for the
+// oldest unfinished morsel before whoever has more must wait too. They are few,
+// because a chunk of wide vectors has megabytes.
+const maxAhead = 8
 
 // Ordered is a sink that hands chunks on one at a time in the order of their
 // positions. The worker with the oldest morsel never waits for another.
