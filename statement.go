@@ -18,8 +18,14 @@ func (s *Session) planning() planner.Session {
 }
 
 // Prepare parses, binds and optimizes exactly one statement. params are types
-// that the client declares; nil leaves them to the context.
-func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) (*Statement, error) {
+// that the client declares; nil leaves them to the context. A panic is a bug and
+// fails this statement alone, with fail.Internal.
+func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) (st *Statement, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			st, err = nil, fail.FromPanic(v)
+		}
+	}()
 	list, err := s.engine.planner.Prepare(ctx, s.planning(), sql, params)
 	if err != nil {
 		return nil, err

@@ -175,7 +175,7 @@ func (e *entry) best(args []types.Type) (*expr.Resolved, int, error) {
 			failure = err
 			continue
 		}
-		if params == nil && len(args) > 0 {
+		if params == nil {
 			continue
 		}
 		cost := 0
