@@ -2,6 +2,7 @@ package source
 
 import (
 	"math"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -29,14 +30,16 @@ type Document struct {
 func (x *Extractor) Parse(doc []byte) (Document, error) {
 	switch {
 	case len(doc) > MaxDocumentBytes:
-		return Document{}, fail.New(fail.TooLarge, "a document of %s has %d bytes; the limit is %d", x.obj.Name, len(doc), MaxDocumentBytes)
+		return Document{}, tooLarge(x.obj, len(doc))
 	case !utf8.Valid(doc):
 		return Document{}, fail.New(fail.InvalidEncoding, "a document of %s is not valid UTF-8", x.obj.Name)
-	case !gjson.ValidBytes(doc) || !gjson.ParseBytes(doc).IsObject():
-		return Document{}, fail.New(fail.InvalidJSON, "a document of %s is not a JSON object: %s", x.obj.Name, clip(string(doc)))
+	}
+	text := string(doc)
+	if !vec.ValidJSON(text) || !gjson.Parse(text).IsObject() {
+		return Document{}, fail.New(fail.InvalidJSON, "a document of %s is not a JSON object: %s", x.obj.Name, clip(text)).
+			WithHint("It is one object {…}, nested at most %d deep.", vec.MaxJSONDepth)
 	}
 	d := Document{Vectors: make([]vec.Value, len(x.obj.Fields))}
-	text := string(doc)
 	x.scan(text)
 	vals := make([]vec.Value, len(x.obj.Fields))
 	outside := false
@@ -106,13 +109,7 @@ func vectorOf(r gjson.Result, t types.Type) (vec.Value, error) {
 	}
 	v := vec.Value{Type: t}
 	if t.Kind == types.Sparse {
-		for _, ix := range r.Get("indices").Array() {
-			v.Sparse.Indices = append(v.Sparse.Indices, uint32(ix.Uint()))
-		}
-		for _, f := range r.Get("values").Array() {
-			v.Sparse.Values = append(v.Sparse.Values, float32(f.Float()))
-		}
-		return v, want(r, t, r.IsObject() && len(v.Sparse.Indices) == len(v.Sparse.Values))
+		return sparseOf(r, v)
 	}
 	if !r.IsArray() {
 		return v, want(r, t, false)
@@ -122,6 +119,30 @@ func vectorOf(r gjson.Result, t types.Type) (vec.Value, error) {
 			return v, want(e, types.Of(types.Double), false)
 		}
 		v.Vec = append(v.Vec, float32(e.Float()))
+	}
+	return v, nil
+}
+
+// sparseOf reads {"indices": […], "values": […]}.
+func sparseOf(r gjson.Result, v vec.Value) (vec.Value, error) {
+	indices, values := r.Get("indices"), r.Get("values")
+	if !r.IsObject() || !indices.IsArray() || !values.IsArray() {
+		return v, fail.New(fail.DatatypeMismatch, "%s is not a %s", clip(r.Raw), v.Type).
+			WithHint("Write it as {\"indices\": [1, 7], \"values\": [0.5, 2]}.")
+	}
+	for _, e := range indices.Array() {
+		ix, err := strconv.ParseUint(e.Raw, 10, 32)
+		if err != nil {
+			return v, fail.New(fail.InvalidVector, "%s is not an index of a sparse vector", clip(e.Raw)).
+				WithHint("Indices are whole numbers from 0 to %d.", uint32(math.MaxUint32))
+		}
+		v.Sparse.Indices = append(v.Sparse.Indices, uint32(ix))
+	}
+	for _, e := range values.Array() {
+		if e.Type != gjson.Number {
+			return v, want(e, types.Of(types.Double), false)
+		}
+		v.Sparse.Values = append(v.Sparse.Values, float32(e.Float()))
 	}
 	return v, nil
 }

@@ -2,9 +2,9 @@ package source
 
 import (
 	"encoding/base64"
-	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
@@ -13,27 +13,45 @@ import (
 )
 
 // Append writes row i as source_json_v1 to dst: members in field order, absent
-// columns (nil) and vector fields left out, NULL as null. Errors name the field.
+// columns (nil) and vector fields left out, NULL as null. A NULL in a JSON field
+// is left out too, since null is a value there. Whatever it writes, an
+// [Extractor] reads back as the same values: what could not be read back is an
+// error here, before anything is durable. Errors name the field.
 func Append(dst []byte, obj *schema.Object, cols []*vec.Vector, i int) ([]byte, error) {
+	start := len(dst)
 	dst = append(dst, '{')
-	first := true
 	for f := range obj.Fields {
 		field := &obj.Fields[f]
 		if cols[f] == nil || Outside(field.Type) {
 			continue
 		}
-		if !first {
+		val := cols[f].Value(i)
+		if leftOut(val) {
+			continue
+		}
+		if len(dst) > start+1 {
 			dst = append(dst, ',')
 		}
-		first = false
 		dst = append(quote(dst, field.Name), ':')
 		var err error
-		if dst, err = appendValue(dst, cols[f].Value(i)); err != nil {
-			return nil, fail.New(fail.CodeOf(err), "field %q of %s: %s", field.Name, obj.Name, err.Error())
+		if dst, err = appendValue(dst, val); err != nil {
+			return nil, fieldError(obj, field, err)
 		}
 	}
-	return append(dst, '}'), nil
+	dst = append(dst, '}')
+	if n := len(dst) - start; n > MaxDocumentBytes {
+		return nil, tooLarge(obj, n)
+	}
+	return dst, nil
 }
+
+func tooLarge(obj *schema.Object, n int) error {
+	return fail.New(fail.TooLarge, "a document of %s has %d bytes; the limit is %d", obj.Name, n, MaxDocumentBytes)
+}
+
+// leftOut says that a value has no member: a NULL where null would read back as
+// JSON's null.
+func leftOut(v vec.Value) bool { return v.Null && v.Type.Kind == types.JSON }
 
 // Outside reports the types that lie beside _source, not in it.
 func Outside(t types.Type) bool { return t.Kind == types.Vector || t.Kind == types.Sparse }
@@ -56,40 +74,46 @@ func appendValue(dst []byte, v vec.Value) ([]byte, error) {
 		dst = base64.StdEncoding.AppendEncode(dst, []byte(v.Str))
 		return append(dst, '"'), nil
 	case types.Date:
-		return append(append(append(dst, '"'), vec.FormatDate(int32(v.Int))...), '"'), nil
+		return appendTime(dst, time.Unix(v.Int*86400, 0), v, "2006-01-02")
 	case types.Timestamp:
-		dst = append(dst, '"')
-		dst = time.UnixMicro(v.Int).UTC().AppendFormat(dst, "2006-01-02T15:04:05.999999Z")
-		return append(dst, '"'), nil
+		return appendTime(dst, time.UnixMicro(v.Int), v, "2006-01-02T15:04:05.999999Z")
 	case types.JSON:
+		if !vec.ValidJSON(v.Str) || !utf8.ValidString(v.Str) {
+			return nil, fail.New(fail.InvalidJSON, "%s is not JSON", clip(v.Str))
+		}
 		return append(dst, v.Str...), nil
 	case types.List:
-		dst = append(dst, '[')
-		for i, e := range v.List {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			var err error
-			if dst, err = appendValue(dst, e); err != nil {
-				return nil, err
-			}
-		}
-		return append(dst, ']'), nil
+		return appendList(dst, v.List)
 	case types.Text, types.Unknown:
+		if !utf8.ValidString(v.Str) {
+			return nil, fail.New(fail.InvalidEncoding, "the text is not valid UTF-8")
+		}
 		return quote(dst, v.Str), nil
 	}
 	return nil, fail.New(fail.Unsupported, "%s cannot be stored in a document", v.Type)
 }
 
-// appendDouble writes the shortest text that reads back as f. JSON has no NaN
-// and no infinities.
-func appendDouble(dst []byte, f float64) ([]byte, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, fail.New(fail.OutOfRange, "%v cannot be stored in a document", f).WithHint("Store NULL instead.")
+func appendList(dst []byte, list []vec.Value) ([]byte, error) {
+	dst = append(dst, '[')
+	for i, e := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendValue(dst, e); err != nil {
+			return nil, err
+		}
 	}
-	format := byte('f')
-	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
-		format = 'e'
+	return append(dst, ']'), nil
+}
+
+// appendTime writes the years that RFC 3339 has; others could not be read back.
+func appendTime(dst []byte, at time.Time, v vec.Value, layout string) ([]byte, error) {
+	at = at.UTC()
+	if y := at.Year(); y < 0 || y > 9999 {
+		return nil, fail.New(fail.OutOfRange, "%s %s cannot be stored in a document", v.Type, v).
+			WithHint("Documents hold the years 0000 to 9999.")
 	}
-	return strconv.AppendFloat(dst, f, format, -1, 64), nil
+	dst = at.AppendFormat(append(dst, '"'), layout)
+	return append(dst, '"'), nil
 }

@@ -2,12 +2,9 @@ package source
 
 import (
 	"encoding/base64"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/tidwall/gjson"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -45,7 +42,7 @@ func (x *Extractor) Append(doc string, out []*vec.Vector) error {
 		}
 		val, err := valueOf(x.found[i], v.Type)
 		if err != nil {
-			return fail.New(fail.CodeOf(err), "field %q of %s: %s", x.obj.Fields[i].Name, x.obj.Name, err.Error())
+			return fieldError(x.obj, &x.obj.Fields[i], err)
 		}
 		vals[i] = val
 	}
@@ -67,7 +64,8 @@ func (x *Extractor) scan(doc string) {
 	})
 }
 
-// valueOf converts a JSON value to the type; an absent or null value is NULL.
+// valueOf converts a JSON value to the type; an absent or null value is NULL, but
+// null in a JSON field is JSON's null.
 func valueOf(r gjson.Result, t types.Type) (vec.Value, error) {
 	if r.Type == gjson.Null {
 		if t.Kind == types.JSON && r.Raw == "null" {
@@ -86,8 +84,7 @@ func valueOf(r gjson.Result, t types.Type) (vec.Value, error) {
 	case types.Int64:
 		v.Int, err = integer(r, t, 64)
 	case types.Double:
-		v.Float = r.Float()
-		err = want(r, t, r.Type == gjson.Number && !math.IsInf(v.Float, 0))
+		v.Float, err = double(r, t)
 	case types.Decimal:
 		v.Dec, err = decimalOf(r, t)
 	case types.Text:
@@ -129,37 +126,6 @@ func clip(s string) string {
 	return s
 }
 
-func integer(r gjson.Result, t types.Type, size int) (int64, error) {
-	if r.Type != gjson.Number {
-		return 0, want(r, t, false)
-	}
-	n, err := strconv.ParseInt(r.Raw, 10, size)
-	if err == nil {
-		return n, nil
-	}
-	if strings.ContainsAny(r.Raw, ".eE") {
-		return 0, want(r, t, false)
-	}
-	return 0, fail.New(fail.OutOfRange, "%s is out of range for %s", clip(r.Raw), t)
-}
-
-func decimalOf(r gjson.Result, t types.Type) (decimal128.Num, error) {
-	text := r.Raw
-	if r.Type == gjson.String {
-		text = r.String()
-	} else if r.Type != gjson.Number {
-		return decimal128.Num{}, want(r, t, false)
-	}
-	if dot := strings.IndexByte(text, '.'); dot >= 0 && len(strings.TrimRight(text[dot+1:], "0")) > int(t.Scale) && !strings.ContainsAny(text, "eE") {
-		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s has more than %d digits after the point", clip(text), t.Scale)
-	}
-	d, err := decimal128.FromString(text, int32(t.Precision), int32(t.Scale))
-	if err != nil {
-		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s does not fit %s", clip(text), t)
-	}
-	return d, nil
-}
-
 var timestampLayouts = []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02"}
 
 func timestamp(r gjson.Result, t types.Type) (int64, error) {
@@ -179,7 +145,10 @@ func listOf(r gjson.Result, t types.Type) (vec.Value, error) {
 		return v, want(r, t, false)
 	}
 	for _, e := range r.Array() {
-		item, err := valueOf(e, *t.Elem)
+		item, err := vec.Null(*t.Elem), error(nil)
+		if e.Type != gjson.Null { // in a list null is NULL, of JSON too
+			item, err = valueOf(e, *t.Elem)
+		}
 		if err != nil {
 			return v, err
 		}

@@ -1,10 +1,7 @@
 package source
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -35,25 +32,27 @@ func Key(obj *schema.Object, vals []vec.Value) (string, error) {
 	case len(vals) == 1:
 		key = strconv.FormatInt(vals[0].Int, 10)
 	default:
-		var b strings.Builder
-		b.WriteByte('[')
-		for i, v := range vals {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if v.Type.Kind == types.Text {
-				b.Write(quote(nil, v.Str))
-			} else {
-				b.WriteString(strconv.FormatInt(v.Int, 10))
-			}
-		}
-		b.WriteByte(']')
-		key = b.String()
+		key = composite(vals)
 	}
 	if len(key) > MaxKeyBytes {
 		return "", fail.New(fail.TooLarge, "a key of %s has %d bytes; the limit is %d", obj.Name, len(key), MaxKeyBytes)
 	}
 	return key, nil
+}
+
+func composite(vals []vec.Value) string {
+	b := []byte{'['}
+	for i, v := range vals {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if v.Type.Kind == types.Text {
+			b = quote(b, v.Str)
+		} else {
+			b = strconv.AppendInt(b, v.Int, 10)
+		}
+	}
+	return string(append(b, ']'))
 }
 
 // KeyAt is Key of row i of the object's fields; cols has one vector a field, nil where absent.
@@ -70,25 +69,37 @@ func KeyAt(obj *schema.Object, cols []*vec.Vector, i int) (string, error) {
 	return Key(obj, vals)
 }
 
-// quote appends s as a JSON string: the shortest escapes, no HTML escaping.
+const hexDigits = "0123456789abcdef"
+
+// quote appends s, valid UTF-8, as a JSON string in the form of RFC 8785
+// §3.2.2.2: only the quotation mark, the backslash and control characters are
+// escaped. Keys of several fields are made of it: its output can never change.
 func quote(dst []byte, s string) []byte {
-	plain := true
+	dst = append(dst, '"')
+	from := 0
 	for i := 0; i < len(s); i++ {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			plain = false
-			break
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(append(dst, s[from:i]...), '\\')
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, c)
+		case '\b':
+			dst = append(dst, 'b')
+		case '\f':
+			dst = append(dst, 'f')
+		case '\n':
+			dst = append(dst, 'n')
+		case '\r':
+			dst = append(dst, 'r')
+		case '\t':
+			dst = append(dst, 't')
+		default:
+			dst = append(dst, 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	if plain {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return append(dst, `""`...)
-	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	return append(append(dst, s[from:]...), '"')
 }

@@ -3,7 +3,6 @@ package source
 import (
 	"github.com/tidwall/gjson"
 
-	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/vec"
 )
 
@@ -16,12 +15,16 @@ func (x *Extractor) Patch(doc string, values []*vec.Vector, i int) ([]byte, erro
 	var err error
 	member := func(f int) {
 		done[f] = true
+		val := values[f].Value(i)
+		if leftOut(val) {
+			return
+		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
 		out = append(quote(out, x.obj.Fields[f].Name), ':')
 		var e error
-		if out, e = appendValue(out, values[f].Value(i)); e != nil && err == nil {
+		if out, e = appendValue(out, val); e != nil && err == nil {
 			err = fieldError(x.obj, &x.obj.Fields[f], e)
 		}
 	}
@@ -49,7 +52,7 @@ func (x *Extractor) Patch(doc string, values []*vec.Vector, i int) ([]byte, erro
 	}
 	out = append(out, '}')
 	if len(out) > MaxDocumentBytes {
-		return nil, fail.New(fail.TooLarge, "the document would have %d bytes; the limit is %d", len(out), MaxDocumentBytes)
+		return nil, tooLarge(x.obj, len(out))
 	}
 	return out, nil
 }
