@@ -101,7 +101,9 @@ func valueOf(r gjson.Result, t types.Type) (vec.Value, error) {
 		var at time.Time
 		at, perr := time.Parse("2006-01-02", r.String())
 		v.Int = at.Unix() / 86400
-		err = want(r, t, r.Type == gjson.String && perr == nil)
+		if r.Type != gjson.String || perr != nil {
+			err = fail.New(fail.InvalidDatetime, "%s is not a DATE", clip(r.Raw)).WithHint("Write it as \"2026-01-31\".")
+		}
 	case types.Timestamp:
 		v.Int, err = timestamp(r, t)
 	case types.List:
