@@ -84,6 +84,9 @@ func (s *Session) create(ctx context.Context, x *plan.CreateObject) (*Result, er
 
 // createObject adds an object to the catalog and writes what it starts with.
 func (e *Engine) createObject(ctx context.Context, o *schema.Object) (*schema.Object, error) {
+	if _, err := e.optionsOf(o); err != nil {
+		return nil, err
+	}
 	obj, err := e.cat.Create(ctx, o)
 	if err != nil {
 		return nil, err

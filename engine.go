@@ -113,7 +113,16 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.fns = functions.Default()
 	e.planner = planner.New(e.cat, e.fns).WithFiles(e).WithStats(e)
-	e.pool = worker.Start(e, e.meta, cfg.Clock, cfg.IDs.ULID(), worker.Options{OnError: cfg.OnError})
+	info, err := e.meta.Info(ctx)
+	if err != nil {
+		_ = e.log.Close()
+		e.closeStores()
+		return nil, err
+	}
+	// The directory is this process's alone, so that all leases in it are its own,
+	// also those of a process that was killed: they hold nobody up. Their fences
+	// do not hold any more, for each acquisition has a new epoch.
+	e.pool = worker.Start(e, e.meta, cfg.Clock, "node/"+info.ClusterID, worker.Options{OnError: cfg.OnError})
 	return e, nil
 }
 
@@ -210,7 +219,11 @@ func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collectio
 		c.SetObject(obj)
 		return c, nil
 	}
-	c, err := collection.Open(ctx, e.deps(), obj, e.cfg.Collection)
+	opt, err := e.optionsOf(obj)
+	if err != nil {
+		return nil, err
+	}
+	c, err := collection.Open(ctx, e.deps(), obj, opt)
 	if err != nil {
 		return nil, err
 	}

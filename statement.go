@@ -148,7 +148,8 @@ func (st *Statement) retried(ctx context.Context, f func() (*Result, error)) (*R
 
 // env is the evaluation environment of a statement at the time of a pin.
 func (st *Statement) env(ctx context.Context, pin Pin) *expr.Env {
-	return &expr.Env{Ctx: ctx, Now: time.UnixMicro(pin.NowMicros).UTC(), Namespace: st.session.Namespace(), User: st.session.user}
+	return &expr.Env{Ctx: ctx, Now: time.UnixMicro(pin.NowMicros).UTC(), Namespace: st.session.Namespace(), User: st.session.user,
+		Random: st.session.engine.cfg.IDs.Uint64}
 }
 
 // endpoints is the session's loam.max_endpoints.

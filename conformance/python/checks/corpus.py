@@ -56,7 +56,7 @@ def create(env: Env, name: str, distance: str = "cosine") -> None:
     """Creates a collection for the documents."""
     env.run(
         f"CREATE COLLECTION {name} (id TEXT PRIMARY KEY, title TEXT FULLTEXT 'english', lang TEXT, year INT, "
-        f"emb VECTOR({DIM}) DISTANCE {distance})"
+        f"emb VECTOR({DIM}) DISTANCE {distance}) WITH (max_splits = 64)"
     )
 
 
