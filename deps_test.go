@@ -50,7 +50,7 @@ exec < internal/fail internal/clock internal/types internal/vec internal/kernel 
 . < internal catalog planner exec functions metastore storage worker ; arrow gjson roaring
 flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/client < internal ; arrow grpc
-flightsql/rest < . internal catalog ; arrow prometheus
+flightsql/rest < . internal catalog flightsql/internal ; arrow prometheus
 cmd/loam < . flightsql internal ; arrow prometheus xxh3
 conformance/crash < ;
 `
