@@ -159,13 +159,27 @@ func decimalNamed(args []int64) (Type, bool) {
 	return DecimalOf(uint8(p), uint8(s)), true
 }
 
-// Parse reads a type as String prints it. It is the codec of types in Loam's
-// formats; SQL's many spellings go through Named.
+// Parse reads a type as String prints it, and nothing else. It is the codec of
+// types in Loam's formats; SQL's many spellings go through Named.
 func Parse(s string) (Type, bool) {
-	if elem, ok := strings.CutSuffix(s, "[]"); ok {
-		e, ok := Parse(elem)
-		return ListOf(e), ok
+	lists := 0
+	for strings.HasSuffix(s, "[]") && lists <= maxLists {
+		s, lists = s[:len(s)-2], lists+1
 	}
+	t, ok := parseElem(s)
+	if !ok || t.String() != s || lists > maxLists {
+		return Type{}, false
+	}
+	for range lists {
+		t = ListOf(t)
+	}
+	return t, true
+}
+
+// maxLists bounds how deep lists of lists go.
+const maxLists = 16
+
+func parseElem(s string) (Type, bool) {
 	var p, q int64
 	if n, _ := fmt.Sscanf(s, "DECIMAL(%d,%d)", &p, &q); n == 2 {
 		return decimalNamed([]int64{p, q})

@@ -1,0 +1,126 @@
+package types_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"pgregory.net/rapid"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/types"
+)
+
+func drawType(t *rapid.T) types.Type {
+	kind := types.Kind(rapid.IntRange(0, int(types.JSON)).Draw(t, "kind"))
+	switch kind {
+	case types.Decimal:
+		p := rapid.Uint8Range(1, types.MaxPrecision).Draw(t, "precision")
+		return types.DecimalOf(p, rapid.Uint8Range(0, p).Draw(t, "scale"))
+	case types.Vector:
+		return types.VectorOf(rapid.Int32Range(1, types.MaxDim).Draw(t, "dim"))
+	case types.List:
+		return types.ListOf(drawType(t))
+	}
+	return types.Of(kind)
+}
+
+// TestParseReadsWhatStringPrints: formats store types by name.
+func TestParseReadsWhatStringPrints(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		want := drawType(rt)
+		got, ok := types.Parse(want.String())
+		if deep := strings.Count(want.String(), "[]") > 16; ok == deep || ok && !got.Equal(want) {
+			rt.Fatalf("%s reads back as %s, %t", want, got, ok)
+		}
+	})
+}
+
+// TestParseIsStrict: one type has one name, and nothing stands around it.
+func TestParseIsStrict(t *testing.T) {
+	for _, s := range []string{
+		"", "[]", "[]INT", "int", "INTEGER", " INT", "INT ", "DECIMAL", "DECIMAL(10)", "DECIMAL(10,2", "DECIMAL(10,2)x",
+		"DECIMAL( 10,2)", "DECIMAL(+10,2)", "DECIMAL(010,2)", "DECIMAL(39,0)", "DECIMAL(5,6)", "DECIMAL(0,0)", "DECIMAL(5,-1)",
+		"VECTOR", "VECTOR()", "VECTOR(0)", "VECTOR(-1)", "VECTOR(3", "VECTOR(3)[", "VECTOR(65537)", "VECTOR(4294967299)", "VECTOR(99999999999999999999)",
+		"LIST", "TEXT[][", "SPARSE  VECTOR", "VARCHAR", "INT" + strings.Repeat("[]", 17), strings.Repeat("[]", 1<<20),
+	} {
+		if got, ok := types.Parse(s); ok {
+			t.Errorf("%.40q reads as %.40s", s, got)
+		}
+	}
+}
+
+// TestNamed: the spellings of SQL.
+func TestNamed(t *testing.T) {
+	for name, want := range map[string]string{
+		"boolean": "BOOLEAN", "Bool": "BOOLEAN", "integer": "INT", "int4": "INT", "smallint": "INT", "bigint": "BIGINT", "int8": "BIGINT",
+		"double  precision": "DOUBLE", "real": "DOUBLE", "decimal": "DECIMAL(18,3)", "numeric": "DECIMAL(18,3)", "varchar": "TEXT",
+		"character varying": "TEXT", "uuid": "TEXT", "bytea": "BINARY", "date": "DATE", "timestamp with time zone": "TIMESTAMP",
+		"interval": "INTERVAL", "jsonb": "JSON", "sparse vector": "SPARSE VECTOR", "bigint unsigned": "DECIMAL(20,0)",
+		"vector": "", "list": "", "unknown": "", "": "", "int[]": "",
+	} {
+		got, ok := types.Named(name, nil)
+		if ok != (want != "") || ok && got.String() != want {
+			t.Errorf("%q is %s, %t; want %q", name, got, ok, want)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		args []int64
+		want string
+	}{
+		{"decimal", []int64{5}, "DECIMAL(5,0)"}, {"decimal", []int64{5, 5}, "DECIMAL(5,5)"}, {"decimal", []int64{38, 0}, "DECIMAL(38,0)"},
+		{"decimal", []int64{0}, ""}, {"decimal", []int64{39}, ""}, {"decimal", []int64{5, 6}, ""}, {"decimal", []int64{5, -1}, ""},
+		{"decimal", []int64{1 << 40, 1}, ""}, {"vector", []int64{1}, "VECTOR(1)"}, {"vector", []int64{types.MaxDim}, "VECTOR(65536)"},
+		{"vector", []int64{0}, ""}, {"vector", []int64{-1}, ""}, {"vector", []int64{1 << 33}, ""}, {"vector", []int64{1, 2}, ""},
+		{"varchar", []int64{255}, "TEXT"},
+	} {
+		got, ok := types.Named(c.name, c.args)
+		if ok != (c.want != "") || ok && got.String() != c.want {
+			t.Errorf("%s%v is %s, %t; want %q", c.name, c.args, got, ok, c.want)
+		}
+	}
+}
+
+// TestEqual: parameters count, and so do the elements of lists.
+func TestEqual(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		a, b := drawType(rt), drawType(rt)
+		if !a.Equal(a) || a.Equal(b) != b.Equal(a) || a.Equal(b) != (a.String() == b.String()) {
+			rt.Fatalf("%s, %s: %t", a, b, a.Equal(b))
+		}
+	})
+}
+
+// TestFromArrow reads what clients send, wider than what Loam writes.
+func TestFromArrow(t *testing.T) {
+	p := arrow.PrimitiveTypes
+	for _, c := range []struct {
+		dt   arrow.DataType
+		want string
+	}{
+		{p.Int8, "INT"}, {p.Uint16, "INT"}, {p.Uint32, "BIGINT"}, {p.Uint64, "DECIMAL(20,0)"}, {arrow.FixedWidthTypes.Float16, "DOUBLE"},
+		{p.Float32, "DOUBLE"}, {arrow.BinaryTypes.LargeString, "TEXT"}, {arrow.BinaryTypes.StringView, "TEXT"},
+		{&arrow.FixedSizeBinaryType{ByteWidth: 16}, "BINARY"}, {arrow.FixedWidthTypes.Date64, "DATE"},
+		{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, "TIMESTAMP"}, {arrow.Null, "UNKNOWN"},
+		{&arrow.DictionaryType{IndexType: p.Int8, ValueType: arrow.BinaryTypes.String}, "TEXT"},
+		{arrow.FixedSizeListOf(3, p.Float64), "VECTOR(3)"}, {arrow.FixedSizeListOf(3, p.Int32), "INT[]"},
+		{arrow.FixedSizeListOf(types.MaxDim+1, p.Float32), "DOUBLE[]"}, {arrow.ListOf(p.Float32), "DOUBLE[]"},
+		{arrow.LargeListOf(arrow.ListOf(p.Int64)), "BIGINT[][]"}, {types.SparseArrow, "SPARSE VECTOR"},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 38}, "DECIMAL(38,38)"}, {&arrow.Decimal128Type{Precision: 5, Scale: -1}, ""},
+		{&arrow.Decimal128Type{Precision: 3, Scale: 5}, ""}, {arrow.FixedWidthTypes.Duration_s, ""}, {arrow.FixedWidthTypes.Time64ns, ""},
+		{&arrow.Decimal256Type{Precision: 40, Scale: 0}, ""}, {arrow.StructOf(arrow.Field{Name: "a", Type: p.Int8}), ""},
+		{arrow.MapOf(p.Int8, p.Int8), ""}, {arrow.ListOf(arrow.FixedWidthTypes.Time32s), ""},
+	} {
+		got, err := types.FromArrow(c.dt)
+		if c.want == "" {
+			if !fail.Is(err, fail.Unsupported) {
+				t.Errorf("%s: %s, %v", c.dt, got, err)
+			}
+			continue
+		}
+		if err != nil || got.String() != c.want {
+			t.Errorf("%s: %s, %v; want %s", c.dt, got, err, c.want)
+		}
+	}
+}
