@@ -147,29 +147,61 @@ type track struct {
 	acked  int
 }
 
-func (c *child) write(ctx context.Context, e *loam.Engine, w int, t *track) {
+func (t *track) begin(world []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.worlds = append(t.worlds, world)
+}
+
+func (t *track) done(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.acked = n
+}
+
+// last is the last acknowledged statement.
+func (t *track) last() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.acked
+}
+
+// explain says why rows that were read are none of those that count: after a
+// statement from number low on, of those begun so far. Empty when they are.
+func (t *track) explain(low int, got []string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	allowed := t.worlds[min(len(t.worlds), max(0, low-t.first)):]
+	if len(allowed) == 0 || slices.ContainsFunc(allowed, func(world []string) bool { return slices.Equal(world, got) }) {
+		return ""
+	}
+	return fmt.Sprintf("statements %d to %d: against the first %s; against the last %s", low, low+len(allowed)-1,
+		difference(allowed[0], got), difference(allowed[len(allowed)-1], got))
+}
+
+// writes sends a writer's statements to the end of the context or to an error,
+// which it returns; acked is told of each acknowledgement.
+func (t *track) writes(ctx context.Context, e *loam.Engine, w int, acked func(statement)) error {
 	s := e.NewSession(loam.SessionConfig{})
 	have := after(w, t.first)
-	t.mu.Lock()
-	t.worlds = append(t.worlds, have.lines(w))
-	t.mu.Unlock()
-	for n := t.first + 1; ; n++ {
+	t.begin(have.lines(w))
+	for n := t.first + 1; ctx.Err() == nil; n++ {
 		st := next(w, n, have)
-		t.mu.Lock()
-		t.worlds = append(t.worlds, st.after.lines(w))
-		t.mu.Unlock()
-		if err := send(ctx, s, w, st); err != nil {
-			if fail.Is(err, fail.Unavailable) {
-				return
-			}
-			c.say("problem wrong writer %d statement %d: %v", w, n, err)
-			return
+		t.begin(st.after.lines(w))
+		if err := send(context.WithoutCancel(ctx), s, w, st); err != nil {
+			return fmt.Errorf("writer %d statement %d: %w", w, n, err)
 		}
 		have = st.after
-		t.mu.Lock()
-		t.acked = n
-		t.mu.Unlock()
-		c.say("ack %d %d %d", w, n, st.rows)
+		t.done(n)
+		acked(st)
+	}
+	return nil
+}
+
+func (c *child) write(ctx context.Context, e *loam.Engine, w int, t *track) {
+	err := t.writes(ctx, e, w, func(st statement) { c.say("ack %d %d %d", w, st.number, st.rows) })
+	if err != nil && !fail.Is(err, fail.Unavailable) {
+		c.say("problem wrong %v", err)
 	}
 }
 
@@ -197,21 +229,14 @@ func (c *child) read(ctx context.Context, e *loam.Engine, tracks []*track, seed 
 	r := reader{ctx, e.NewSession(loam.SessionConfig{})}
 	for {
 		w := rng.IntN(writers)
-		t := tracks[w]
-		t.mu.Lock()
-		low := t.acked
-		t.mu.Unlock()
+		low := tracks[w].last()
 		got, err := r.written(target(w), w)
 		if err != nil {
 			c.say("problem wrong read: %v", err)
 			return
 		}
-		t.mu.Lock()
-		allowed := t.worlds[min(len(t.worlds), low-t.first):]
-		t.mu.Unlock()
-		if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(world []string) bool { return slices.Equal(world, got) }) {
-			c.say("problem wrong live read of writer %d, statements %d to %d: against the first %s; against the last %s", w,
-				low, low+len(allowed)-1, difference(allowed[0], got), difference(allowed[len(allowed)-1], got))
+		if why := tracks[w].explain(low, got); why != "" {
+			c.say("problem wrong live read of writer %d, %s", w, why)
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
