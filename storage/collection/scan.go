@@ -53,7 +53,7 @@ func (s *Snapshot) Scan(env *expr.Env, n *plan.Scan) (*Scan, error) {
 // Next returns the next chunk with rows, or nil at the end.
 func (s *Scan) Next(ctx context.Context) (*vec.Chunk, error) {
 	for {
-		if err := ctx.Err(); err != nil {
+		if err := ended(ctx, "scan of %s", s.snap.obj.Name); err != nil {
 			return nil, err
 		}
 		if s.limit >= 0 && s.done.Load() >= s.limit {

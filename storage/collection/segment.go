@@ -9,7 +9,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/zeebo/xxh3"
 
-	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/internal/column"
@@ -54,8 +53,8 @@ func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, views
 	}()
 	for _, v := range views {
 		for chunk := range chunksOf(v.part.rows()) {
-			if err := ctx.Err(); err != nil {
-				return nil, fail.Wrap(fail.Canceled, err, "building a segment of %s", obj.Name)
+			if err := ended(ctx, "building a segment of %s", obj.Name); err != nil {
+				return nil, err
 			}
 			if err := b.add(ctx, v, chunk); err != nil {
 				return nil, err

@@ -138,7 +138,7 @@ func buildViews(ctx context.Context, obj *schema.Object, splits []*split, delete
 			views = append(views, &view{obj: obj, part: &tailPart{g: g, n: n}, excluded: ex, segment: -1})
 		}
 	}
-	return views, ctx.Err()
+	return views, ended(ctx, "snapshot of %s", obj.Name)
 }
 
 // counted is how many rows of g lie below the bound.
