@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -156,6 +157,34 @@ func TestAClientThatLeavesStopsTheQuery(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManyClientsLeave leaves at a random moment; the helper checks that every
+// batch was released.
+func TestManyClientsLeave(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	chunks := &enginetest.Chunks{List: []*vec.Chunk{full()}, Forever: true}
+	c := serve(t, scripted(chunks), Options{})
+	info, err := c.info("q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clients = 100
+	for range clients {
+		ctx, cancel := context.WithCancel(c.ctx())
+		stream, err := c.DoGet(ctx, info.Endpoint[0].Ticket)
+		for range r.IntN(6) {
+			if err == nil {
+				_, err = stream.Recv()
+			}
+		}
+		cancel()
+	}
+	until(t, "the end of every stream", func() bool {
+		c.srv.running.mu.Lock()
+		defer c.srv.running.mu.Unlock()
+		return len(c.srv.running.streams) == 0
+	})
 }
 
 func TestCancelFlightInfo(t *testing.T) {

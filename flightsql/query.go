@@ -51,6 +51,18 @@ func (j *job) each(ctx context.Context) ([]engine.Statement, error) {
 	return out, nil
 }
 
+// maxTicketBytes bounds the tickets of one FlightInfo together: each holds the
+// statement, and clients take messages of a few mebibytes.
+const maxTicketBytes = 1 << 20
+
+// bytes is what the statement and its parameters add to a ticket.
+func (j *job) bytes() int {
+	if j.bound == nil {
+		return len(j.sql)
+	}
+	return len(j.sql) + len(j.bound.sealed)
+}
+
 // count is how often the statement runs.
 func (j *job) count() int {
 	if len(j.st.Params()) == 0 {
@@ -101,7 +113,7 @@ func (s *Server) infoJob(ctx context.Context, d *flight.FlightDescriptor, j *job
 		return nil, err
 	}
 	pins := []loam.Pin{pin}
-	if limit := c.endpoints(j.sess); limit > 1 && len(statements) == 1 {
+	if limit := c.endpoints(j.sess); limit > 1 && len(statements) == 1 && limit*j.bytes() <= maxTicketBytes {
 		if pins, err = pinned.Split(ctx, pin, limit); err != nil {
 			return nil, err
 		}

@@ -151,7 +151,10 @@ func (r *Reader) gather(ctx context.Context) (*vec.Chunk, error) {
 	if 2*count > r.limit || 2*size > gatherBytes {
 		return first, nil
 	}
-	all := vec.NewChunk(r.types, min(r.limit, 2*count))
+	// Room for as many rows of this size as will be gathered, so that columns
+	// are allocated once.
+	room := count + gatherBytes*count/max(1, size) + vec.ChunkRows
+	all := vec.NewChunk(r.types, min(r.limit, room))
 	all.AppendRows(first)
 	for {
 		next, err := r.take(ctx)
