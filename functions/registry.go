@@ -303,13 +303,28 @@ func (r *registry) unknown(name string) error {
 
 func (e *entry) noOverload(name string, args []types.Type) error {
 	list := make([]string, len(e.overloads))
+	arity := false
 	for i, o := range e.overloads {
 		list[i] = o.signature(name)
+		arity = arity || o.bind != nil || len(o.params) == len(args) || o.variadic && len(args) >= len(o.params)-1
+	}
+	if !arity {
+		return fail.New(fail.UndefinedFunction, "%s does not take %d %s; it has: %s", name, len(args), plural(len(args), "argument"), strings.Join(list, ", "))
 	}
 	texts := make([]string, len(args))
 	for i, a := range args {
 		texts[i] = a.String()
+		if a.Kind == types.Unknown {
+			texts[i] = "a literal"
+		}
 	}
 	return fail.New(fail.UndefinedFunction, "%s does not take (%s); it has: %s", name, strings.Join(texts, ", "), strings.Join(list, ", ")).
 		WithHint("Cast the arguments to one of these.")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
 }

@@ -103,7 +103,7 @@ func (c *clause) aggCall(name string, x *ast.FuncCall) (plan.AggCall, error) {
 	for _, a := range x.Args {
 		if _, star := a.Value.(*ast.Star); star {
 			if name != "count" || len(x.Args) > 1 {
-				return call, c.b.fail(fail.Syntax, a.Pos(), "%s(*) does not exist", name)
+				return call, c.b.fail(fail.Syntax, a.Pos(), "%s(*) does not exist", name).WithHint("Write %s(column); * is for count(*) alone", name)
 			}
 			if x.Distinct {
 				return call, c.b.unsupported(a.Pos(), "count(DISTINCT *)")
@@ -129,7 +129,11 @@ func (c *clause) aggCall(name string, x *ast.FuncCall) (plan.AggCall, error) {
 		}
 	}
 	if x.Filter != nil {
-		if call.Filter, err = c.predicate(x.Filter); err != nil {
+		clauseName := c.name
+		c.name = "FILTER"
+		call.Filter, err = c.predicate(x.Filter)
+		c.name = clauseName
+		if err != nil {
 			return call, err
 		}
 	}

@@ -74,7 +74,7 @@ func (b *Binder) scanObject(obj *schema.Object, alias string) (*plan.Scan, *scop
 
 // objectScope is the scope of an object without its columns.
 func objectScope(obj *schema.Object, alias string) *scope {
-	t := &table{name: alias}
+	t := &table{name: alias, object: obj.Name}
 	if alias == obj.Name {
 		t.path = []string{obj.Namespace, catalog.RootCatalog}
 	}

@@ -14,7 +14,9 @@ type table struct {
 	name string
 	// path is namespace and catalog of an unaliased object, for ns.t.c.
 	path []string
-	pos  int
+	// object is the name that an alias hides.
+	object string
+	pos    int
 }
 
 // visible is a column that expressions can name.
@@ -254,12 +256,17 @@ func (b *Binder) unresolved(s *scope, ref *ast.ColumnRef) error {
 		return b.fail(fail.UndefinedColumn, ref.Pos(), "column %q does not exist: there is no FROM", last.Text).
 			WithHint("Text values stand in single quotes: '%s'", last.Text)
 	}
+	if near := fail.Closest(last.Text, names); last.Quoted && !strings.EqualFold(near, last.Text) {
+		return b.fail(fail.UndefinedColumn, last.Pos(), "column %q does not exist", last.Text).
+			WithHint("Double quotes are for names; text values stand in single quotes: '%s'", last.Text)
+	}
 	return b.suggest(fail.UndefinedColumn, last, names, "column %q does not exist", last.Text)
 }
 
 func (b *Binder) unresolvedTable(s *scope, ref *ast.ColumnRef) error {
 	qual := ref.Parts[:len(ref.Parts)-1]
 	var names []string
+	hidden := ""
 	for level := s; level != nil; level = level.parent {
 		if v, n := pick(ref.Parts[0], level.matchBare(ref.Parts[0])); n == 1 {
 			return b.fail(fail.Unsupported, ref.Pos(), "access to fields of %q by dots is not supported", v.name).
@@ -267,9 +274,15 @@ func (b *Binder) unresolvedTable(s *scope, ref *ast.ColumnRef) error {
 		}
 		for _, t := range level.tables {
 			names = append(names, t.name)
+			if t.object != "" && nameIs(qual[len(qual)-1], t.object) {
+				hidden = t.name
+			}
 		}
 	}
 	err := b.fail(fail.UndefinedTable, ref.Pos(), "table %q is not in FROM here", joinParts(qual))
+	if hidden != "" {
+		return err.WithHint("Its alias is %q here", hidden)
+	}
 	if near := fail.Closest(qual[len(qual)-1].Text, names); near != "" {
 		return err.WithHint("Did you mean %q?", near)
 	}
