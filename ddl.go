@@ -52,12 +52,7 @@ func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, err
 func (s *Session) create(ctx context.Context, x *plan.CreateObject) (*Result, error) {
 	e := s.engine
 	if x.OrReplace {
-		if old, err := e.lookup(ctx, x.Object.Namespace, x.Object.Name); err == nil {
-			if err := e.cat.Drop(ctx, old.ID); err != nil {
-				return nil, err
-			}
-			e.forget(old.ID)
-		} else if !fail.Is(err, fail.UndefinedTable) {
+		if err := e.replace(ctx, x); err != nil {
 			return nil, err
 		}
 	}
@@ -82,9 +77,41 @@ func (s *Session) create(ctx context.Context, x *plan.CreateObject) (*Result, er
 	return res, nil
 }
 
+// replace drops what OR REPLACE names. With AS the query may read the object,
+// or fail, when it would be gone already.
+func (e *Engine) replace(ctx context.Context, x *plan.CreateObject) error {
+	if err := e.checkObject(x.Object); err != nil {
+		return err
+	}
+	old, err := e.lookup(ctx, x.Object.Namespace, x.Object.Name)
+	if fail.Is(err, fail.UndefinedTable) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if x.As != nil {
+		return fail.New(fail.Unsupported, "OR REPLACE with AS over %s %q, which exists, is not supported", old.Kind, old.Name).
+			WithHint("DROP it first, or create the new one under another name.")
+	}
+	if err := e.cat.Drop(ctx, old.ID); err != nil {
+		return err
+	}
+	e.forget(old.ID)
+	return nil
+}
+
+// checkObject says whether an object can be made, before anything changes.
+func (e *Engine) checkObject(o *schema.Object) error {
+	if _, err := e.optionsOf(o); err != nil {
+		return err
+	}
+	return collection.Check(o)
+}
+
 // createObject adds an object to the catalog and writes what it starts with.
 func (e *Engine) createObject(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	if _, err := e.optionsOf(o); err != nil {
+	if err := e.checkObject(o); err != nil {
 		return nil, err
 	}
 	obj, err := e.cat.Create(ctx, o)

@@ -12,9 +12,21 @@ import (
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/internal/text"
 	"github.com/loamdb/loam/storage/lance"
 	"github.com/loamdb/loam/storage/object"
 )
+
+// Check says whether an object can be opened once it is made: its analyzers are
+// known. Errors: fail.InvalidParameter.
+func Check(obj *schema.Object) error {
+	fields, _ := textFields(obj)
+	if len(fields) == 0 {
+		return nil
+	}
+	_, err := text.NewMem(fields)
+	return err
+}
 
 // Create writes what a new object needs before its first row: a collection's
 // empty Lance version 1, which is the oldest file of the dataset and never rewritten.
