@@ -41,6 +41,15 @@ func (s *Session) AppendRecords(ctx context.Context, t Target, rec arrow.RecordB
 	if err != nil {
 		return Ack{}, err
 	}
+	if obj.Dynamic {
+		fields, err := undeclared(obj, rec.Schema())
+		if err != nil {
+			return Ack{}, err
+		}
+		if obj, err = s.grow(ctx, c, obj, fields); err != nil {
+			return Ack{}, err
+		}
+	}
 	b, err := readBatch(obj, rec)
 	if err != nil {
 		return Ack{}, err
@@ -57,6 +66,26 @@ func (s *Session) AppendRecords(ctx context.Context, t Target, rec arrow.RecordB
 			return ack, err
 		}
 	}
+}
+
+// undeclared are the columns of a batch that a dynamic collection takes into its
+// schema. Vectors must be declared: they need a distance.
+func undeclared(obj *schema.Object, sch *arrow.Schema) ([]schema.Field, error) {
+	var out []schema.Field
+	for _, f := range sch.Fields() {
+		if have, n := obj.FieldByName(f.Name, false); have != nil || n > 0 || strings.HasPrefix(f.Name, "_") {
+			continue
+		}
+		t, err := types.FromArrow(f.Type)
+		if err != nil {
+			return nil, columnError(f.Name, err)
+		}
+		if t.Kind == types.Vector || t.Kind == types.Sparse || t.Kind == types.Unknown {
+			return nil, noField(obj, f.Name, 0)
+		}
+		out = append(out, schema.Field{Name: f.Name, Type: t})
+	}
+	return out, nil
 }
 
 // batch is a record batch by field with the operation of each row.
@@ -222,6 +251,11 @@ func (s *Session) AppendDocuments(ctx context.Context, t Target, docs [][]byte) 
 		return Ack{}, err
 	}
 	rows, err := collection.FromDocuments(obj, docs)
+	if err == nil && obj.Dynamic {
+		if obj, err = s.grow(ctx, c, obj, collection.Discover(obj, docs)); err == nil {
+			rows, err = collection.FromDocuments(obj, docs)
+		}
+	}
 	if err != nil {
 		return Ack{}, err
 	}
@@ -232,6 +266,18 @@ func (s *Session) AppendDocuments(ctx context.Context, t Target, docs [][]byte) 
 		}
 	}
 	return s.acked(c, ack), nil
+}
+
+// grow adds discovered fields to a dynamic collection.
+func (s *Session) grow(ctx context.Context, c *collection.Collection, obj *schema.Object, fields []schema.Field) (*schema.Object, error) {
+	if len(fields) == 0 {
+		return obj, nil
+	}
+	obj, err := s.engine.cat.AddFields(ctx, obj, fields)
+	if err == nil {
+		c.SetObject(obj)
+	}
+	return obj, err
 }
 
 // PrepareIngest makes the target of a bulk ingest ready: a new table of the

@@ -211,3 +211,41 @@ func (c *Catalog) Drop(ctx context.Context, id uint64) error { return c.meta.Dro
 
 // Revision grows with every change of the catalog.
 func (c *Catalog) Revision(ctx context.Context) (uint64, error) { return c.meta.CatalogRevision(ctx) }
+
+// AddFields appends fields to an object's schema and returns the newest
+// description. Names that exist already, because another writer was first, are
+// passed over.
+func (c *Catalog) AddFields(ctx context.Context, o *schema.Object, fields []schema.Field) (*schema.Object, error) {
+	for {
+		k := *o
+		k.Fields = slices.Clone(o.Fields)
+		next := int32(0)
+		for _, f := range k.Fields {
+			next = max(next, f.ID)
+		}
+		for _, f := range fields {
+			if have, _ := k.FieldByName(f.Name, true); have == nil {
+				next++
+				f.ID = next
+				k.Fields = append(k.Fields, f)
+			}
+		}
+		if len(k.Fields) == len(o.Fields) {
+			return o, nil
+		}
+		def, err := encode(&k)
+		if err != nil {
+			return nil, err
+		}
+		row, err := c.meta.UpdateObject(ctx, o.ID, o.SchemaVersion, def)
+		if err == nil {
+			return decode(row)
+		}
+		if !fail.Is(err, fail.Conflict) {
+			return nil, err
+		}
+		if o, err = c.ByID(ctx, o.ID); err != nil {
+			return nil, err
+		}
+	}
+}

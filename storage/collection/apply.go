@@ -108,7 +108,7 @@ func (c *Collection) cutAt(parts []metastore.PartitionState) (bool, error) {
 	for p := range parts {
 		c.tails[p].cut = parts[p].Next
 		if c.tails[p].next == parts[p].Next {
-			if _, err := c.rotate(p); err != nil {
+			if _, err := c.rotate(p, c.obj); err != nil {
 				return false, err
 			}
 		}

@@ -174,6 +174,11 @@ func FromDocuments(obj *schema.Object, docs [][]byte) (*Rows, error) {
 	return r, nil
 }
 
+// Discover lists the members of valid documents that the object does not declare.
+func Discover(obj *schema.Object, docs [][]byte) []schema.Field {
+	return source.NewExtractor(obj).Discover(docs)
+}
+
 // DeleteKeys makes log rows that delete documents by key.
 func DeleteKeys(obj *schema.Object, keys []string) *Rows {
 	r := &Rows{Keys: keys, Sources: make([][]byte, len(keys)), Delete: make([]bool, len(keys)), Cols: make([]*vec.Vector, len(obj.Fields))}

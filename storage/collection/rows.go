@@ -161,6 +161,7 @@ func columnName(id int32) string { return "f" + strconv.Itoa(int(id)) }
 
 // records is a decoded payload: one entry a record, ready for the tail.
 type records struct {
+	obj    *schema.Object // the schema version that cols follow
 	keys   []string
 	del    []bool
 	cols   []*vec.Vector // one a field of the object, all records (NULL rows for deletes)
@@ -232,7 +233,7 @@ func decodeDocuments(obj *schema.Object, payload []byte) (*records, error) {
 	if r.bad || n > uint64(len(r.b)) {
 		return nil, fail.New(fail.Corrupt, "log payload of %s: bad header", obj.Name)
 	}
-	out := &records{cols: newColumns(obj, int(n)), source: vec.New(types.Of(types.Binary), int(n))}
+	out := &records{obj: obj, cols: newColumns(obj, int(n)), source: vec.New(types.Of(types.Binary), int(n))}
 	x := source.NewExtractor(obj)
 	for i := range n {
 		if err := decodeDocument(obj, r, ids, x, out); err != nil {
@@ -333,7 +334,7 @@ func decodeTable(obj *schema.Object, partition int, base uint64, payload []byte)
 	if gone > uint64(len(r.b)) {
 		return nil, fail.New(fail.Corrupt, "log payload of %s: bad header", obj.Name)
 	}
-	out := &records{cols: newColumns(obj, 0)}
+	out := &records{obj: obj, cols: newColumns(obj, 0)}
 	for range gone {
 		id := Identity{Partition: int32(r.uvarint()), Offset: r.uvarint()}
 		out.keys = append(out.keys, id.key())

@@ -50,9 +50,9 @@ func (c *Collection) publish(p int, base uint64, rec *records, ts, bytes int64) 
 func (c *Collection) extend(p int, rec *records, ts, bytes int64) error {
 	gens := c.st.gens[p]
 	g := gens[len(gens)-1]
-	if g.obj.SchemaVersion != c.obj.SchemaVersion {
+	if g.obj.SchemaVersion != rec.obj.SchemaVersion {
 		var err error
-		if g, err = c.rotate(p); err != nil {
+		if g, err = c.rotate(p, rec.obj); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (c *Collection) extend(p int, rec *records, ts, bytes int64) error {
 	c.tails[p].next += uint64(len(rec.keys))
 	if c.tails[p].next <= c.tails[p].cut {
 		if c.tails[p].next == c.tails[p].cut {
-			_, err := c.rotate(p)
+			_, err := c.rotate(p, rec.obj)
 			return err
 		}
 		return nil // an apply that runs takes it
@@ -73,16 +73,16 @@ func (c *Collection) extend(p int, rec *records, ts, bytes int64) error {
 	return nil
 }
 
-// rotate opens a new generation of partition p, unless the open one is empty and
-// of the same schema. c.mu is held.
-func (c *Collection) rotate(p int) (*generation, error) {
+// rotate opens a new generation of partition p for records read under obj; an
+// empty open one gives way. c.mu is held.
+func (c *Collection) rotate(p int, obj *schema.Object) (*generation, error) {
 	gens := c.st.gens[p]
 	last := gens[len(gens)-1]
 	n, _ := last.size()
 	if n == 0 {
 		gens = gens[: len(gens)-1 : len(gens)-1]
 	}
-	g, err := newGeneration(c.obj, p, c.tails[p].next)
+	g, err := newGeneration(obj, p, c.tails[p].next)
 	if err != nil {
 		return nil, err
 	}
