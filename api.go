@@ -138,8 +138,10 @@ type ScanPlan struct {
 
 // LanceVersion is the address of the plan's Lance version.
 type LanceVersion struct {
-	URI           string `json:"uri"`
-	Version       uint64 `json:"version"`
+	URI     string `json:"uri"`
+	Version uint64 `json:"version"`
+	// VersionText is Version in decimal, for readers whose numbers are signed.
+	VersionText   string `json:"version_text"`
 	ManifestPath  string `json:"manifest_path"`
 	StorageFormat string `json:"storage_format"`
 	StableRowIDs  bool   `json:"stable_row_ids"`

@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/loamdb/loam/internal/expr"
@@ -46,7 +47,7 @@ func (s *Session) ScanPlan(ctx context.Context, req ScanRequest) (*ScanPlan, err
 		return nil, err
 	}
 	if uri, version, path, ok := snap.LanceAddress(c); ok {
-		p.Lance = &LanceVersion{URI: uri, Version: version, ManifestPath: path, StorageFormat: "2.1"}
+		p.Lance = &LanceVersion{URI: uri, Version: version, VersionText: strconv.FormatUint(version, 10), ManifestPath: path, StorageFormat: "2.1"}
 	}
 	if err := p.describe(snap); err != nil {
 		return nil, err
