@@ -7,6 +7,10 @@ import "github.com/loamdb/loam/internal/types"
 // types' kinds must agree.
 func (v *Vector) AppendRows(src *Vector, sel []int32, n int) {
 	v.appendValid(src, sel, n)
+	if src.Encoding == Flat && sel == nil && v.appendHead(src, n) {
+		v.N += n
+		return
+	}
 	base, code := src, func(i int) int { return i }
 	switch {
 	case src.Encoding == Constant:
@@ -20,6 +24,28 @@ func (v *Vector) AppendRows(src *Vector, sel []int32, n int) {
 	}
 	v.appendValues(base, code, n)
 	v.N += n
+}
+
+// appendHead copies the first n values of a flat vector of fixed-width values in
+// one move; false for the types that need a walk.
+func (v *Vector) appendHead(src *Vector, n int) bool {
+	switch v.Type.Kind {
+	case types.Boolean:
+		v.Bools = append(v.Bools, src.Bools[:n]...)
+	case types.Int32, types.Date:
+		v.Int32s = append(v.Int32s, src.Int32s[:n]...)
+	case types.Int64, types.Timestamp:
+		v.Int64s = append(v.Int64s, src.Int64s[:n]...)
+	case types.Double:
+		v.Float64s = append(v.Float64s, src.Float64s[:n]...)
+	case types.Decimal:
+		v.Decimals = append(v.Decimals, src.Decimals[:n]...)
+	case types.Vector:
+		v.Float32s = append(v.Float32s, src.Float32s[:n*int(v.Type.Dim)]...)
+	default:
+		return false
+	}
+	return true
 }
 
 func (v *Vector) appendValid(src *Vector, sel []int32, n int) {
