@@ -72,7 +72,7 @@ func killRounds(t *testing.T, rounds, enough int) tally {
 			k.round(o, time.Duration(k.rng.IntN(2500))*time.Millisecond)
 		} else {
 			o.Phase, o.Point = phases[named%len(phases)], point(named/len(phases)%3)
-			o.Skip = k.rng.IntN(map[string]int{"append": 150, "sequence": 150, "apply": 25, "commit": 6}[o.Phase])
+			o.Skip = k.rng.IntN(map[string]int{"append": 150, "sequence": 150, "apply": 60, "commit": 15}[o.Phase])
 			named++
 			k.round(o, 0)
 		}
