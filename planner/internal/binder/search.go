@@ -135,8 +135,11 @@ func (s *searchCall) collection(args *callArgs) (*schema.Object, error) {
 		return nil, err
 	}
 	if obj.Kind != schema.Collection {
-		return nil, b.fail(fail.WrongObjectType, e.Pos(), "%q is a table: only collections have search indexes", obj.Name).
-			WithHint("Use ORDER BY l2_distance(…) LIMIT n on a table")
+		cure := "Use LIKE, ILIKE or ~ on a table, or INSERT its rows into a collection with a FULLTEXT column"
+		if args.sig.name == "vector_search" {
+			cure = "Use ORDER BY l2_distance(…) LIMIT n on a table, or INSERT its rows into a collection"
+		}
+		return nil, b.fail(fail.WrongObjectType, e.Pos(), "%q is a table: only collections have search indexes", obj.Name).WithHint("%s", cure)
 	}
 	return obj, nil
 }
@@ -383,7 +386,7 @@ func (s *searchCall) vectorQuery(args *callArgs, field *schema.Field) (expr.Expr
 	q, err = s.b.toParam(q, field.Type, off)
 	if fail.Is(err, fail.InvalidVector) {
 		e := *fail.As(err)
-		e.Message += " by column " + strconv.Quote(field.Name)
+		e.Message = "column " + strconv.Quote(field.Name) + ": " + e.Message
 		return nil, &e
 	}
 	return q, err

@@ -132,7 +132,7 @@ func (q *Query) scoreBatch(rows []float32, out []float64) {
 	case L2:
 		l2Rows(q.v, rows, dim, a[:n])
 		for i := range out {
-			out[i] = -math.Sqrt(q.checked(a[i], rows[i*dim:(i+1)*dim], square64))
+			out[i] = 0 - math.Sqrt(q.checked(a[i], rows[i*dim:(i+1)*dim], square64)) // 0, not -0, for equal vectors
 		}
 	default:
 		dotRows(q.v, rows, dim, a[:n])
