@@ -6,16 +6,10 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
-
-// maxDecoded bounds what one chunk of strings may decompress to.
-const maxDecoded = 1 << 31
-
-var decoder, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxDecoded))
 
 // cursor reads a chunk; short reads set bad and return zeros.
 type cursor struct {
@@ -50,25 +44,46 @@ func (c *cursor) u64() uint64 {
 // maxListRows bounds the elements of one chunk of lists.
 const maxListRows = 1 << 28
 
-func decodeChunk(b []byte, t types.Type) (*vec.Vector, *cursor, error) {
+// head is the start of a chunk: its encoding, its rows, and which of them are valid.
+type head struct {
+	enc  byte
+	rows int
+	// words are the validity bitmap's bytes; nil when all rows are valid.
+	words []byte
+}
+
+// valid reports whether row i is not NULL.
+func (h *head) valid(i int) bool { return h.words == nil || h.words[i>>3]>>(i&7)&1 == 1 }
+
+func readHead(b []byte) (head, *cursor, error) {
 	c := &cursor{b: b}
-	head := c.take(4)
-	n := int(c.u32())
-	if c.bad || n > maxListRows {
-		return nil, c, corrupt("chunk header")
+	first := c.take(4)
+	h := head{rows: int(c.u32())}
+	if c.bad || h.rows > maxListRows {
+		return h, c, corrupt("chunk header")
 	}
-	v := &vec.Vector{Type: t, N: n}
-	if head[1]&flagValidity != 0 {
-		words := c.take((n + 63) / 64 * 8)
-		if c.bad {
-			return nil, c, corrupt("validity")
+	h.enc = first[0]
+	if first[1]&flagValidity != 0 {
+		if h.words = c.take((h.rows + 63) / 64 * 8); c.bad {
+			return h, c, corrupt("validity")
 		}
-		v.Valid = make(vec.Bitmap, len(words)/8)
+	}
+	return h, c, nil
+}
+
+func decodeChunk(b []byte, t types.Type) (*vec.Vector, *cursor, error) {
+	h, c, err := readHead(b)
+	if err != nil {
+		return nil, c, err
+	}
+	v := &vec.Vector{Type: t, N: h.rows}
+	if h.words != nil {
+		v.Valid = make(vec.Bitmap, len(h.words)/8)
 		for i := range v.Valid {
-			v.Valid[i] = binary.LittleEndian.Uint64(words[8*i:])
+			v.Valid[i] = binary.LittleEndian.Uint64(h.words[8*i:])
 		}
 	}
-	if err := decodeValues(c, v, head[0]); err != nil {
+	if err := decodeValues(c, v, h.enc); err != nil {
 		return nil, c, err
 	}
 	if c.bad {
@@ -90,21 +105,16 @@ func decodeValues(c *cursor, v *vec.Vector, enc byte) error {
 			v.Bools[i] = b[i/8]>>(i&7)&1 == 1
 		}
 	case types.Int32, types.Date:
-		wide, err := decodePacked(c, n)
-		if err != nil {
-			return err
-		}
-		v.Int32s = make([]int32, n)
-		for i, x := range wide {
-			v.Int32s[i] = int32(x)
-		}
+		var err error
+		v.Int32s, err = decodeInts[int32](c, n)
+		return err
 	case types.Int64, types.Timestamp:
-		wide, err := decodePacked(c, n)
-		v.Int64s = wide
+		var err error
+		v.Int64s, err = decodeInts[int64](c, n)
 		return err
 	case types.Double:
 		if b := c.take(8 * n); b != nil {
-			v.Float64s = append(make([]float64, 0, n), castSlice[float64](b, n)...)
+			v.Float64s = castSlice[float64](b, n)
 		}
 	case types.Decimal:
 		if b := c.take(16 * n); b != nil {
@@ -123,19 +133,23 @@ func decodeValues(c *cursor, v *vec.Vector, enc byte) error {
 		}
 	case types.Vector:
 		if b := c.take(4 * n * int(v.Type.Dim)); b != nil {
-			v.Float32s = append(make([]float32, 0, len(b)/4), castSlice[float32](b, len(b)/4)...)
+			v.Float32s = castSlice[float32](b, len(b)/4)
 		}
 	case types.Sparse:
 		decodeSparse(c, v)
 	case types.List:
 		return decodeList(c, v)
 	default:
+		if enc != encFlat && enc != encDict && enc != encZstd {
+			return corrupt("unknown encoding %d", enc)
+		}
 		return decodeStrings(c, v, enc)
 	}
 	return nil
 }
 
-// castSlice views little-endian bytes as numbers; used only to copy from.
+// castSlice views little-endian bytes as numbers, or copies them where they do
+// not lie as numbers must. Capacity ends with the numbers: an append copies.
 func castSlice[T any](b []byte, n int) []T {
 	if n == 0 {
 		return nil
@@ -146,116 +160,56 @@ func castSlice[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
 }
 
-func decodePacked(c *cursor, n int) ([]int64, error) {
-	lo := c.u64()
-	head := c.take(8)
-	if c.bad {
-		return nil, corrupt("packed header")
-	}
-	width := int(head[0])
-	if width > 64 {
-		return nil, corrupt("packed width %d", width)
-	}
-	deltas, err := unpackBits(c, n, width)
+func decodeInts[T int32 | int64](c *cursor, n int) ([]T, error) {
+	p, err := packedInts(c, n)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]int64, n)
-	for i := range out {
-		out[i] = int64(lo)
-		if deltas != nil {
-			out[i] = int64(lo + deltas[i])
-		}
-	}
-	return out, nil
-}
-
-// unpackBits reads n values of width bits; nil for width 0.
-func unpackBits(c *cursor, n, width int) ([]uint64, error) {
-	if width == 0 {
-		return nil, nil
-	}
-	b := c.take((n*width + 63) / 64 * 8)
-	if c.bad {
-		return nil, corrupt("packed values are cut short")
-	}
-	words := castSlice[uint64](b, len(b)/8)
-	mask := ^uint64(0) >> (64 - width)
-	out := make([]uint64, n)
-	for i := range out {
-		bit := i * width
-		w, off := bit>>6, bit&63
-		x := words[w] >> off
-		if off+width > 64 {
-			x |= words[w+1] << (64 - off)
-		}
-		out[i] = x & mask
-	}
-	return out, nil
+	return unpack[T](p), nil
 }
 
 func decodeStrings(c *cursor, v *vec.Vector, enc byte) error {
-	switch enc {
-	case encFlat, encZstd:
-		s, err := decodeFlatStrings(c, v.N, enc == encZstd)
-		v.Strings = s
-		return err
-	case encDict:
-	default:
-		return corrupt("unknown encoding %d", enc)
+	if enc == encDict {
+		return decodeDict(c, v)
 	}
+	s, err := readStrings(c, v.N, enc == encZstd)
+	if err == nil {
+		v.Strings, err = s.all()
+	}
+	return err
+}
+
+// dictHead reads the head of a dictionary chunk and takes its codes.
+func dictHead(c *cursor, n int) (size int, codes packed, err error) {
 	size, width := int(c.u32()), int(c.u32())
-	if c.bad || width > 32 || size > v.N {
-		return corrupt("dictionary header")
+	if c.bad || width > 32 || size > n || n > 0 && size == 0 {
+		return 0, packed{}, corrupt("dictionary header")
 	}
-	codes, err := unpackBits(c, v.N, width)
+	codes, err = packedBits(c, n, width, 0)
+	return size, codes, err
+}
+
+func decodeDict(c *cursor, v *vec.Vector) error {
+	size, codes, err := dictHead(c, v.N)
 	if err != nil {
 		return err
 	}
-	v.Codes = make([]int32, v.N)
-	for i := range codes {
-		if codes[i] >= uint64(size) {
-			return corrupt("dictionary code %d of %d", codes[i], size)
+	v.Codes = unpack[int32](codes)
+	for _, k := range v.Codes {
+		if uint32(k) >= uint32(size) {
+			return corrupt("dictionary code %d of %d", uint32(k), size)
 		}
-		v.Codes[i] = int32(codes[i])
 	}
-	if v.N > 0 && size == 0 {
-		return corrupt("empty dictionary")
+	s, err := readStrings(c, size, false)
+	if err != nil {
+		return err
 	}
 	dict := &vec.Vector{Type: v.Type, N: size}
-	if dict.Strings, err = decodeFlatStrings(c, size, false); err != nil {
+	if dict.Strings, err = s.all(); err != nil {
 		return err
 	}
 	v.Encoding, v.Dict = vec.Dictionary, dict
 	return nil
-}
-
-func decodeFlatStrings(c *cursor, n int, packed bool) (vec.Strings, error) {
-	b := c.take(4 * (n + 1))
-	if c.bad {
-		return vec.Strings{}, corrupt("offsets are cut short")
-	}
-	offsets := append(make([]int32, 0, n+1), castSlice[int32](b, n+1)...)
-	last := int32(0)
-	for _, o := range offsets {
-		if o < last {
-			return vec.Strings{}, corrupt("offsets are not ascending")
-		}
-		last = o
-	}
-	if !packed {
-		values := c.take(int(last))
-		if c.bad {
-			return vec.Strings{}, corrupt("string bytes are cut short")
-		}
-		return vec.Wrap(offsets, values), nil
-	}
-	values, err := decoder.DecodeAll(c.b, make([]byte, 0, last))
-	if err != nil || len(values) != int(last) {
-		return vec.Strings{}, corrupt("compressed strings: %v", err)
-	}
-	c.b = nil
-	return vec.Wrap(offsets, values), nil
 }
 
 func decodeSparse(c *cursor, v *vec.Vector) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"unsafe"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
@@ -99,7 +100,7 @@ func (s *Section) Zone(name string, chunk int) (lo, hi vec.Value, nulls int, ok 
 
 func decodeZone(t types.Type, b []byte) (vec.Value, bool) {
 	if t.Kind == types.Text {
-		return vec.Value{Type: t, Str: string(b)}, true
+		return vec.Value{Type: t, Str: unsafe.String(unsafe.SliceData(b), len(b))}, true
 	}
 	if len(b) != 8 {
 		return vec.Value{}, false
@@ -111,26 +112,38 @@ func decodeZone(t types.Type, b []byte) (vec.Value, bool) {
 	return vec.Value{Type: t, Int: int64(u)}, true
 }
 
-// Chunk decodes chunk i of a column. The vector is the caller's; its strings
+// Chunk decodes chunk i of a column. The vector must not be changed: its values
 // may alias the section, which is immutable.
 func (s *Section) Chunk(name string, i int) (*vec.Vector, error) {
-	c := s.cols[name]
-	if c == nil {
-		return nil, fail.Bug("column section has no column %q", name)
+	c, data, err := s.chunk(name, i)
+	if err != nil {
+		return nil, err
 	}
-	if i < 0 || i >= len(c.Chunks) {
-		return nil, fail.Bug("column %q has no chunk %d", name, i)
-	}
-	k := c.Chunks[i]
-	v, _, err := decodeChunk(s.data[k.Off:k.Off+k.Len], c.t)
+	v, _, err := decodeChunk(data, c.t)
 	if err != nil {
 		return nil, fail.Wrap(fail.Corrupt, err, "column %q chunk %d", name, i)
 	}
-	if want := min(vec.ChunkRows, s.dir.Rows-i*vec.ChunkRows); v.N != want {
+	if want := s.chunkRows(i); v.N != want {
 		return nil, corrupt("column %q chunk %d has %d rows, want %d", name, i, v.N, want)
 	}
 	return v, nil
 }
+
+// chunk finds the bytes of chunk i of a column.
+func (s *Section) chunk(name string, i int) (*columnMeta, []byte, error) {
+	c := s.cols[name]
+	if c == nil {
+		return nil, nil, fail.Bug("column section has no column %q", name)
+	}
+	if i < 0 || i >= len(c.Chunks) {
+		return nil, nil, fail.Bug("column %q has no chunk %d", name, i)
+	}
+	k := c.Chunks[i]
+	return c, s.data[k.Off : k.Off+k.Len], nil
+}
+
+// chunkRows is the number of rows of chunk i.
+func (s *Section) chunkRows(i int) int { return min(vec.ChunkRows, s.dir.Rows-i*vec.ChunkRows) }
 
 func corrupt(format string, args ...any) *fail.Error {
 	return fail.New(fail.Corrupt, "column section: "+format, args...)
