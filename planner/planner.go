@@ -2,6 +2,8 @@ package planner
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,7 +124,8 @@ func (p *Planner) env(ctx context.Context, sess Session) binder.Env {
 	env := &expr.Env{Ctx: ctx, Now: sess.Now, Namespace: sess.Namespace, User: sess.User}
 	return binder.Env{
 		Catalog: p.cat, Functions: p.fns, Files: p.files, Namespace: sess.Namespace, KeepDependent: p.dependent,
-		Eval: func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(env, e) },
+		Settings: slices.Sorted(maps.Keys(sess.Options)),
+		Eval:     func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(env, e) },
 	}
 }
 

@@ -28,6 +28,8 @@ type Env struct {
 	Files FileSchema
 	// Namespace is where names of one part are looked up.
 	Namespace string
+	// Settings are the names that SHOW knows; with none it takes any name.
+	Settings []string
 	// Eval computes an expression without columns and parameters whose functions
 	// are immutable. nil leaves casts of literals in the plan.
 	Eval func(expr.Expr) (vec.Value, error)

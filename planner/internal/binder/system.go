@@ -1,6 +1,7 @@
 package binder
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loamdb/loam/internal/expr"
@@ -183,7 +184,18 @@ var columnsShown = []string{"column", "type", "nullable", "key_position", "fullt
 func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, error) {
 	switch s.Kind {
 	case ast.ShowSetting:
-		return []expr.Expr{fieldIs(scan, "name", strings.ToLower(s.Name.String()))}, nil
+		name := strings.ToLower(s.Name.String())
+		if name == "search_path" || name == "namespace" || name == "current_schema" {
+			name = "schema"
+		}
+		if known := b.env.Settings; len(known) > 0 && !slices.Contains(known, name) {
+			err := b.fail(fail.InvalidParameter, s.Name.Pos(), "there is no setting %q", s.Name.String())
+			if near := fail.Closest(name, known); near != "" {
+				return nil, err.WithHint("Did you mean %q?", near)
+			}
+			return nil, err.WithHint("SHOW ALL lists the settings")
+		}
+		return []expr.Expr{fieldIs(scan, "name", name)}, nil
 	case ast.ShowColumns:
 		if s.Name.IsZero() {
 			return nil, b.fail(fail.Syntax, s.Pos(), "SHOW COLUMNS needs FROM and a table")
