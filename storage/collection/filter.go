@@ -19,6 +19,9 @@ type predicate struct {
 	cols []colRef
 	// bounds are conjuncts "column op constant", for pruning by zone.
 	bounds []bound
+	// keyed says that only rows with one of keys, sorted, can pass.
+	keyed bool
+	keys  []string
 }
 
 type bound struct {
@@ -53,6 +56,7 @@ func compileFilter(obj *schema.Object, cols []plan.ScanColumn, filter expr.Expr)
 	if p.prog, err = expr.Compile(filter, layout); err != nil {
 		return nil, err
 	}
+	p.keys, p.keyed = keysOf(obj, filter, refs)
 	for _, c := range expr.Conjuncts(filter) {
 		if b, ok := boundOf(c, refs); ok {
 			p.bounds = append(p.bounds, b)
@@ -178,6 +182,11 @@ func (p *predicate) matches(env *expr.Env, v *view) (*roaring.Bitmap, error) {
 		return nil, nil
 	}
 	out := roaring.New()
+	if p.looksUp(v) {
+		rows, err := p.found(env, v)
+		out.AddMany(rows)
+		return out, err
+	}
 	for chunk := range chunksOf(v.part.rows()) {
 		if err := env.Ctx.Err(); err != nil {
 			return nil, err
@@ -191,9 +200,7 @@ func (p *predicate) matches(env *expr.Env, v *view) (*roaring.Bitmap, error) {
 			out.AddRange(uint64(from), uint64(from)+uint64(n))
 			continue
 		}
-		for _, i := range sel {
-			out.Add(from + uint32(i))
-		}
+		out.AddMany(absolute(sel, chunk))
 	}
 	return out, nil
 }

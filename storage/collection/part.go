@@ -42,6 +42,19 @@ type colRef struct {
 	name  string
 	sys   schema.SystemColumn
 	t     types.Type
+	// section is the column's name in a column section.
+	section string
+}
+
+// fieldRef is field i of an object.
+func fieldRef(obj *schema.Object, i int) colRef {
+	f := &obj.Fields[i]
+	return colRef{field: i, id: f.ID, name: f.Name, t: f.Type, section: columnName(f.ID)}
+}
+
+// systemRef is a system column.
+func systemRef(c schema.SystemColumn, t types.Type) colRef {
+	return colRef{field: -1, sys: c, name: string(c), t: t, section: string(c)}
 }
 
 // wide columns are read for the rows that survive, not for whole chunks.
@@ -51,34 +64,51 @@ func (c colRef) wide() bool { return source.Outside(c.t) || c.sys == schema.ColS
 func resolve(obj *schema.Object, name string) (colRef, error) {
 	for i, f := range obj.Fields {
 		if f.Name == name {
-			return colRef{field: i, id: f.ID, name: name, t: f.Type}, nil
+			return fieldRef(obj, i), nil
 		}
 	}
 	for _, f := range schema.SystemColumns(obj.Kind) {
 		if f.Name == name {
-			return colRef{field: -1, sys: schema.SystemColumn(name), name: name, t: f.Type}, nil
+			return systemRef(schema.SystemColumn(name), f.Type), nil
 		}
 	}
 	return colRef{}, fail.New(fail.UndefinedColumn, "%s %s has no column %q", obj.Kind, obj.Name, name)
 }
 
-// takeByChunk gathers ascending rows from whole chunks.
+// takeByChunk gathers ascending rows from whole chunks; nil when the part has no such column.
 func takeByChunk(ctx context.Context, p part, c colRef, rows []uint32) (*vec.Vector, error) {
 	out := vec.New(c.t, len(rows))
-	var sel []int32
+	absent := false
+	err := byChunk(rows, func(chunk int, sel []int32) error {
+		v, err := p.column(ctx, c, chunk)
+		if err != nil || v == nil {
+			absent = true
+			return err
+		}
+		out.AppendRows(v, sel, len(sel))
+		return nil
+	})
+	if err != nil || absent {
+		return nil, err
+	}
+	return out, nil
+}
+
+// byChunk calls f with each chunk that has some of the ascending rows, and their
+// positions in it. f must not keep them.
+func byChunk(rows []uint32, f func(chunk int, sel []int32) error) error {
+	sel := make([]int32, 0, min(len(rows), vec.ChunkRows))
 	for i := 0; i < len(rows); {
 		chunk := int(rows[i]) / vec.ChunkRows
 		sel = sel[:0]
 		for ; i < len(rows) && int(rows[i])/vec.ChunkRows == chunk; i++ {
 			sel = append(sel, int32(rows[i])%vec.ChunkRows)
 		}
-		v, err := p.column(ctx, c, chunk)
-		if err != nil || v == nil {
-			return nil, err
+		if err := f(chunk, sel); err != nil {
+			return err
 		}
-		out.AppendRows(v, sel, len(sel))
 	}
-	return out, nil
+	return nil
 }
 
 // columnOf is p.column with fields that the part lacks filled in: from _source
@@ -114,7 +144,7 @@ func (v *view) takeOf(ctx context.Context, c colRef, rows []uint32) (*vec.Vector
 	return v.extract(c, src)
 }
 
-var sourceRef = colRef{field: -1, sys: schema.ColSource, name: string(schema.ColSource), t: types.Of(types.Binary)}
+var sourceRef = systemRef(schema.ColSource, types.Of(types.Binary))
 
 // extract reads one field out of documents. A document whose member has another
 // type reads as NULL: it was written before the field was declared.

@@ -29,23 +29,14 @@ func (s *Snapshot) find(ctx context.Context, keys []string) ([]scored, error) {
 	return out, nil
 }
 
-func (v *view) findKeys(_ context.Context, want map[string][]int, put func(*view, string, int)) error {
-	switch p := v.part.(type) {
-	case *tailPart:
-		for row, k := range p.g.keyRange(0, p.n) {
-			if want[k] != nil && !v.excluded.Contains(uint32(row)) {
-				put(v, k, row)
-			}
+func (v *view) findKeys(ctx context.Context, want map[string][]int, put func(*view, string, int)) error {
+	for k := range want {
+		row, ok, err := v.rowOf(ctx, k)
+		if err != nil {
+			return err
 		}
-	case *split:
-		for k := range want {
-			row, ok, err := p.lookup(k)
-			if err != nil {
-				return err
-			}
-			if ok && !v.excluded.Contains(uint32(row)) {
-				put(v, k, int(row))
-			}
+		if ok {
+			put(v, k, int(row))
 		}
 	}
 	return nil
@@ -82,8 +73,7 @@ func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vecto
 	r := &Rows{Cols: make([]*vec.Vector, len(s.obj.Fields))}
 	for _, f := range vectorFields(s.obj) {
 		if r.Cols[f] = values[f]; values[f] == nil {
-			field := s.obj.Fields[f]
-			if r.Cols[f], err = search.gather(ctx, colRef{field: f, id: field.ID, name: field.Name, t: field.Type}, at); err != nil {
+			if r.Cols[f], err = search.gather(ctx, fieldRef(s.obj, f), at); err != nil {
 				return nil, err
 			}
 		}
@@ -122,9 +112,9 @@ func (s *Snapshot) UpdateTable(ctx context.Context, ids []Identity, values []*ve
 	}
 	search := &Search{snap: s}
 	cols := make([]*vec.Vector, len(s.obj.Fields))
-	for f, field := range s.obj.Fields {
+	for f := range s.obj.Fields {
 		if cols[f] = values[f]; cols[f] == nil {
-			if cols[f], err = search.gather(ctx, colRef{field: f, id: field.ID, name: field.Name, t: field.Type}, at); err != nil {
+			if cols[f], err = search.gather(ctx, fieldRef(s.obj, f), at); err != nil {
 				return nil, err
 			}
 		}

@@ -22,9 +22,12 @@ type Scan struct {
 	done   atomic.Int64 // rows handed out, for the limit
 }
 
+// chunkRef is a chunk of a view, or the rows of it whose keys were looked up and
+// that pass the filter.
 type chunkRef struct {
 	view  *view
 	chunk int
+	rows  []uint32
 }
 
 // Scan starts a scan of the plan's columns and filter. The plan's object must be
@@ -43,8 +46,18 @@ func (s *Snapshot) Scan(env *expr.Env, n *plan.Scan) (*Scan, error) {
 		return nil, err
 	}
 	for _, v := range s.views {
+		if out.pred.looksUp(v) {
+			rows, err := out.pred.found(env, v)
+			if err != nil {
+				return nil, err
+			}
+			if len(rows) > 0 {
+				out.chunks = append(out.chunks, chunkRef{view: v, rows: rows})
+			}
+			continue
+		}
 		for i := range chunksOf(v.part.rows()) {
-			out.chunks = append(out.chunks, chunkRef{v, i})
+			out.chunks = append(out.chunks, chunkRef{view: v, chunk: i})
 		}
 	}
 	return out, nil
@@ -79,6 +92,9 @@ func (s *Scan) Next(ctx context.Context) (*vec.Chunk, error) {
 func (s *Scan) Close() error { return nil }
 
 func (s *Scan) read(at chunkRef) (*vec.Chunk, error) {
+	if at.rows != nil {
+		return s.take(at)
+	}
 	sel, n, err := s.pred.selected(s.env, at.view, at.chunk)
 	if err != nil {
 		return nil, err
@@ -105,6 +121,18 @@ func (s *Scan) read(at chunkRef) (*vec.Chunk, error) {
 			c.Cols[i], err = at.view.columnOf(s.env.Ctx, ref, at.chunk)
 		}
 		if err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// take reads the rows of a lookup.
+func (s *Scan) take(at chunkRef) (*vec.Chunk, error) {
+	c := &vec.Chunk{N: len(at.rows), Cols: make([]*vec.Vector, len(s.cols))}
+	for i, ref := range s.cols {
+		var err error
+		if c.Cols[i], err = at.view.takeOf(s.env.Ctx, ref, at.rows); err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,7 @@ func (b *segmentBuilder) plan() {
 	}
 	b.inline = append(b.inline, system...)
 	for i, f := range b.obj.Fields {
-		ref := colRef{field: i, id: f.ID, name: f.Name, t: f.Type}
+		ref := fieldRef(b.obj, i)
 		if b.obj.Kind == schema.Collection && source.Outside(f.Type) {
 			b.wide = append(b.wide, ref)
 			continue
@@ -283,7 +283,7 @@ func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
 func (b *segmentBuilder) sections() (map[string][]byte, error) {
 	w := column.NewWriter(b.rows)
 	for i, ref := range b.inline {
-		if err := w.Add(sectionName(ref), b.cols[i]); err != nil {
+		if err := w.Add(ref.section, b.cols[i]); err != nil {
 			return nil, err
 		}
 	}

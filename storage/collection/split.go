@@ -104,14 +104,6 @@ func (s *split) lanceFile(ctx context.Context) (*lance.File, error) {
 // inLance reports the columns that lie in the data file and not in the bundle.
 func (s *split) inLance(c colRef) bool { return s.data != nil && c.wide() }
 
-// sectionName is the column's name in the column section.
-func sectionName(c colRef) string {
-	if c.field >= 0 {
-		return columnName(c.id)
-	}
-	return string(c.sys)
-}
-
 func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, error) {
 	from := chunk * vec.ChunkRows
 	n := min(vec.ChunkRows, s.seg.Rows-from)
@@ -139,10 +131,10 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 		return fromRecord(rec, c.t, err)
 	}
 	sec, err := s.columns(ctx)
-	if err != nil || !sec.Has(sectionName(c)) {
+	if err != nil || !sec.Has(c.section) {
 		return nil, err
 	}
-	return sec.Chunk(sectionName(c), chunk)
+	return sec.Chunk(c.section, chunk)
 }
 
 // hasField reports whether the field existed when the split was built.
@@ -171,8 +163,11 @@ func fromRecord(rec arrow.RecordBatch, t types.Type, err error) (*vec.Vector, er
 }
 
 func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
-	if !s.inLance(c) || c.t.Kind == types.Vector && s.loaded(c.id) || len(rows) == 0 {
+	switch {
+	case len(rows) == 0 || c.sys == schema.ColRowID || c.t.Kind == types.Vector && s.inLance(c) && s.loaded(c.id):
 		return takeByChunk(ctx, s, c, rows)
+	case !s.inLance(c):
+		return s.takeInline(ctx, c, rows)
 	}
 	if c.field >= 0 && !s.hasField(c.id) {
 		return nil, nil
@@ -183,6 +178,18 @@ func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector,
 	}
 	rec, err := f.Take(ctx, []string{c.name}, rows)
 	return fromRecord(rec, c.t, err)
+}
+
+// takeInline reads single rows of a column of the column section.
+func (s *split) takeInline(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
+	sec, err := s.columns(ctx)
+	if err != nil || !sec.Has(c.section) {
+		return nil, err
+	}
+	out := vec.New(c.t, len(rows))
+	return out, byChunk(rows, func(chunk int, sel []int32) error {
+		return sec.Take(c.section, chunk, sel, out)
+	})
 }
 
 func (s *split) loaded(id int32) bool {
@@ -213,11 +220,11 @@ func (s *split) vectorColumn(ctx context.Context, c colRef) (*vec.Vector, error)
 
 func (s *split) zone(ctx context.Context, c colRef, chunk int) (zone, error) {
 	sec, err := s.columns(ctx)
-	if err != nil || s.inLance(c) || !sec.Has(sectionName(c)) {
+	if err != nil || s.inLance(c) || !sec.Has(c.section) {
 		return zone{}, err
 	}
 	var z zone
-	z.lo, z.hi, z.nulls, z.known = sec.Zone(sectionName(c), chunk)
+	z.lo, z.hi, z.nulls, z.known = sec.Zone(c.section, chunk)
 	return z, nil
 }
 
@@ -247,10 +254,10 @@ func (s *split) text(ctx context.Context) (text.Part, error) {
 }
 
 var (
-	pkRef        = colRef{field: -1, sys: schema.ColPK, name: string(schema.ColPK), t: types.Of(types.Text)}
-	partitionRef = colRef{field: -1, sys: schema.ColPartition, name: string(schema.ColPartition), t: types.Of(types.Int32)}
-	offsetRef    = colRef{field: -1, sys: schema.ColOffset, name: string(schema.ColOffset), t: types.Of(types.Int64)}
-	ingestRef    = colRef{field: -1, sys: schema.ColIngestTS, name: string(schema.ColIngestTS), t: types.Of(types.Timestamp)}
+	pkRef        = systemRef(schema.ColPK, types.Of(types.Text))
+	partitionRef = systemRef(schema.ColPartition, types.Of(types.Int32))
+	offsetRef    = systemRef(schema.ColOffset, types.Of(types.Int64))
+	ingestRef    = systemRef(schema.ColIngestTS, types.Of(types.Timestamp))
 )
 
 // key reads the row's key: _pk, or a table row's identity.
