@@ -3,7 +3,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -96,7 +95,7 @@ func (p *Pool) Close() {
 func (p *Pool) loop(ctx context.Context) {
 	defer close(p.done)
 	for ctx.Err() == nil {
-		if tasks, err := p.runner.Due(ctx); err == nil {
+		if tasks, err := p.due(ctx); err == nil {
 			p.schedule(ctx, tasks)
 		} else if ctx.Err() == nil {
 			p.report("poll", err)
@@ -111,21 +110,41 @@ func (p *Pool) loop(ctx context.Context) {
 	}
 }
 
-// schedule starts what fits: by priority, then round-robin over namespaces by
-// taking the namespace with the fewest running tasks first.
+// due asks the runner; its panic fails this poll only.
+func (p *Pool) due(ctx context.Context) (tasks []Task, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fail.FromPanic(v)
+		}
+	}()
+	return p.runner.Due(ctx)
+}
+
+// schedule starts what fits: by priority, then by the fewest running tasks of the
+// namespace, then in the runner's order. So one namespace with much to do does
+// not hold up the others.
 func (p *Pool) schedule(ctx context.Context, tasks []Task) {
-	slices.SortStableFunc(tasks, func(a, b Task) int { return cmp.Compare(a.Priority, b.Priority) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	perNS := map[string]int{}
 	for _, ns := range p.running {
 		perNS[ns]++
 	}
-	for _, t := range tasks {
-		_, busy := p.running[t.Key]
-		if busy || len(p.running) >= p.opt.MaxConcurrent || perNS[t.Namespace] >= p.opt.MaxPerNS {
-			continue
+	for len(p.running) < p.opt.MaxConcurrent {
+		best := -1
+		for i, t := range tasks {
+			_, busy := p.running[t.Key]
+			if busy || perNS[t.Namespace] >= p.opt.MaxPerNS {
+				continue
+			}
+			if best < 0 || before(t, tasks[best], perNS) {
+				best = i
+			}
 		}
+		if best < 0 {
+			return
+		}
+		t := tasks[best]
 		perNS[t.Namespace]++
 		p.running[t.Key] = t.Namespace
 		p.tasks.Add(1)
@@ -133,13 +152,17 @@ func (p *Pool) schedule(ctx context.Context, tasks []Task) {
 	}
 }
 
-// run takes the lease, keeps it alive, and runs the task under its fence.
+func before(a, b Task, running map[string]int) bool {
+	if a.Priority != b.Priority {
+		return a.Priority < b.Priority
+	}
+	return running[a.Namespace] < running[b.Namespace]
+}
+
+// run takes the lease, runs the task under its fence and gives the lease back.
 func (p *Pool) run(ctx context.Context, t Task) {
 	defer p.tasks.Done()
 	defer func() {
-		if v := recover(); v != nil {
-			p.report(t.Key, fail.FromPanic(v))
-		}
 		p.mu.Lock()
 		delete(p.running, t.Key)
 		p.mu.Unlock()
@@ -151,16 +174,7 @@ func (p *Pool) run(ctx context.Context, t Task) {
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var renewal sync.WaitGroup
-	renewal.Add(1)
-	go func() {
-		defer renewal.Done()
-		p.renew(ctx, cancel, lease)
-	}()
-	err = t.Run(ctx, []metastore.Fence{lease.Fence()})
-	cancel()
-	renewal.Wait()
+	err = p.held(ctx, t, lease)
 	if err != nil && !fail.Is(err, fail.Conflict) && !fail.Is(err, fail.Canceled) {
 		p.report(t.Key, err)
 	}
@@ -169,6 +183,26 @@ func (p *Pool) run(ctx context.Context, t Task) {
 	if err := p.meta.ReleaseLease(release, lease); err != nil && !fail.Is(err, fail.Unavailable) {
 		p.report(t.Key, err)
 	}
+}
+
+// held runs the task while the lease is kept alive beside it. A panic is the
+// task's error; the renewal has ended when held returns, whatever happened.
+func (p *Pool) held(ctx context.Context, t Task, lease metastore.Lease) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	defer renewal.Wait()
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			err = fail.FromPanic(v)
+		}
+	}()
+	renewal.Add(1)
+	go func() {
+		defer renewal.Done()
+		p.renew(ctx, cancel, lease)
+	}()
+	return t.Run(ctx, []metastore.Fence{lease.Fence()})
 }
 
 // renew extends the lease at a third of its life; a lost one cancels the task.
