@@ -7,13 +7,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/flightsql/internal/meta"
 	"github.com/loamdb/loam/flightsql/internal/rows"
 	"github.com/loamdb/loam/flightsql/internal/ticket"
+	"github.com/loamdb/loam/flightsql/internal/wire"
 	"github.com/loamdb/loam/internal/fail"
 )
 
@@ -47,7 +47,7 @@ func (s *Server) getSealed(ctx context.Context, handle []byte, stream flight.Fli
 		return err
 	}
 	if content.Kind == ticket.Done {
-		return flight.NewRecordWriter(stream, ipc.WithSchema(arrow.NewSchema(nil, nil)), ipc.WithAllocator(s.opts.Mem)).Close()
+		return wire.NewWriter(stream, arrow.NewSchema(nil, nil), s.opts.Mem).Close()
 	}
 	ctx, done, err := s.running.start(ctx, content.ID)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Server) open(ctx context.Context, content *ticket.Content) (*rows.Reade
 // send writes batches until the end, at least one: some clients take a stream
 // without batches for a failure. Every batch is released.
 func (s *Server) send(ctx context.Context, stream flight.FlightService_DoGetServer, reader *rows.Reader) error {
-	w := flight.NewRecordWriter(stream, ipc.WithSchema(reader.Schema()), ipc.WithAllocator(s.opts.Mem))
+	w := wire.NewWriter(stream, reader.Schema(), s.opts.Mem)
 	for sent := 0; ; sent++ {
 		rec, err := reader.Next(ctx)
 		if err != nil {
@@ -116,15 +116,15 @@ func (s *Server) send(ctx context.Context, stream flight.FlightService_DoGetServ
 	}
 }
 
-func (s *Server) write(w *flight.Writer, rec arrow.RecordBatch) error {
+func (s *Server) write(w *wire.Writer, rec arrow.RecordBatch) error {
 	defer rec.Release()
 	s.metrics.moved("sent", rec.NumRows())
-	return w.Write(rec)
+	return w.Write(rec, nil)
 }
 
 // sendBatch writes one batch in as many messages as it takes.
 func (s *Server) sendBatch(stream flight.FlightService_DoGetServer, rec arrow.RecordBatch) error {
-	w := flight.NewRecordWriter(stream, ipc.WithSchema(rec.Schema()), ipc.WithAllocator(s.opts.Mem))
+	w := wire.NewWriter(stream, rec.Schema(), s.opts.Mem)
 	if rec.NumRows() == 0 {
 		rec.Retain()
 		if err := s.write(w, rec); err != nil {

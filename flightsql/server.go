@@ -18,6 +18,7 @@ import (
 	"github.com/loamdb/loam/flightsql/internal/meta"
 	"github.com/loamdb/loam/flightsql/internal/session"
 	"github.com/loamdb/loam/flightsql/internal/ticket"
+	"github.com/loamdb/loam/flightsql/internal/wire"
 )
 
 // sqlTicketLife is how long the ticket of a query can be redeemed.
@@ -94,6 +95,7 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.WriteBufferSize(256 << 10),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 60 * time.Second, Timeout: 20 * time.Second}),
+		grpc.ForceServerCodecV2(wire.Codec()),
 		grpc.UnaryInterceptor(s.interceptUnary),
 		grpc.StreamInterceptor(s.interceptStream),
 	}
