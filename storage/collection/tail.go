@@ -283,35 +283,54 @@ func (p *tailPart) column(_ context.Context, c colRef, chunk int) (*vec.Vector, 
 	p.g.mu.RLock()
 	defer p.g.mu.RUnlock()
 	b, n := p.block(chunk)
-	switch {
-	case c.field >= 0:
-		f := fieldByID(p.g.obj, c.id)
-		if f < 0 {
-			return nil, nil
+	if p.stored(c) {
+		if v := b.stored(p.g.obj, c); v != nil {
+			return copyHead(v, n), nil
 		}
-		return copyHead(b.cols[f], n), nil
-	case c.sys == schema.ColSource:
-		return copyHead(b.source, n), nil
+		return nil, nil
 	}
 	v := vec.NewFlat(c.t, n)
 	for i := range n {
-		row := chunk*vec.ChunkRows + i
-		switch c.sys {
-		case schema.ColPK:
-			v.Strings.Set(i, b.keys[i])
-		case schema.ColPartition:
-			v.Int32s[i] = int32(p.g.partition)
-		case schema.ColOffset:
-			v.Int64s[i] = int64(p.g.base) + int64(row)
-		case schema.ColIngestTS:
-			v.Int64s[i] = b.ts[i]
-		case schema.ColRowID:
-			v.Int64s[i] = -1 - (int64(p.g.partition)<<48 + int64(p.g.base) + int64(row))
-		default:
-			return nil, fail.Bug("tail has no column %q", c.sys)
+		if err := p.system(v, i, c, chunk*vec.ChunkRows+i); err != nil {
+			return nil, err
 		}
 	}
 	return v, nil
+}
+
+// stored reports the columns that lie in the blocks as vectors.
+func (p *tailPart) stored(c colRef) bool { return c.field >= 0 || c.sys == schema.ColSource }
+
+// stored is the vector of a stored column; nil for a field that the object, as
+// the block was written, does not have.
+func (b *tailBlock) stored(obj *schema.Object, c colRef) *vec.Vector {
+	if c.field < 0 {
+		return b.source
+	}
+	if f := fieldByID(obj, c.id); f >= 0 {
+		return b.cols[f]
+	}
+	return nil
+}
+
+// system sets position i of v to a system column's value in a row.
+func (p *tailPart) system(v *vec.Vector, i int, c colRef, row int) error {
+	b, at := p.g.blocks[row/vec.ChunkRows], row%vec.ChunkRows
+	switch c.sys {
+	case schema.ColPK:
+		v.Strings.Set(i, b.keys[at])
+	case schema.ColPartition:
+		v.Int32s[i] = int32(p.g.partition)
+	case schema.ColOffset:
+		v.Int64s[i] = int64(p.g.base) + int64(row)
+	case schema.ColIngestTS:
+		v.Int64s[i] = b.ts[at]
+	case schema.ColRowID:
+		v.Int64s[i] = -1 - (int64(p.g.partition)<<48 + int64(p.g.base) + int64(row))
+	default:
+		return fail.Bug("tail has no column %q", c.sys)
+	}
+	return nil
 }
 
 // copyHead returns the first n rows: the vector itself when it is full, for then it never changes.
@@ -339,6 +358,30 @@ func (p *tailPart) text(context.Context) (text.Part, error) {
 
 func (p *tailPart) zone(context.Context, colRef, int) (zone, error) { return zone{}, nil }
 
-func (p *tailPart) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
-	return takeByChunk(ctx, p, c, rows)
+// take copies the rows alone.
+func (p *tailPart) take(_ context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
+	p.g.mu.RLock()
+	defer p.g.mu.RUnlock()
+	if !p.stored(c) {
+		v := vec.NewFlat(c.t, len(rows))
+		for i, row := range rows {
+			if err := p.system(v, i, c, int(row)); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+	out := vec.New(c.t, len(rows))
+	absent := false
+	err := byChunk(rows, func(chunk int, sel []int32) error {
+		v := p.g.blocks[chunk].stored(p.g.obj, c)
+		if absent = v == nil; !absent {
+			out.AppendRows(v, sel, len(sel))
+		}
+		return nil
+	})
+	if err != nil || absent {
+		return nil, err
+	}
+	return out, nil
 }
