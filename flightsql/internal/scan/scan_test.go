@@ -107,7 +107,7 @@ func samplePlan() *loam.ScanPlan {
 	return &loam.ScanPlan{
 		Object: &schema.Object{ID: 7, Namespace: "public", Name: "docs", SchemaVersion: 2},
 		ID:     "P1", ManifestVersion: 9, LiveRows: 5, Tail: loam.TailMerge, TailRecords: 1,
-		Lance: &loam.LanceVersion{URI: "file:///d", Version: 1<<63 | 4096, ManifestPath: "_versions/x.manifest", StorageFormat: "2.1"},
+		Lance: &loam.LanceVersion{URI: "file:///d", Version: 1<<63 | 4096, VersionText: "9223372036854779904", ManifestPath: "_versions/x.manifest", StorageFormat: "2.1"},
 		Fragments: []loam.ScanFragment{
 			{ID: 1, PhysicalRows: 6, DeletedRows: 1, LiveRows: 5, Files: []string{"data/a.lance"}, Lance: []byte(`{"id":1}`), Superseded: []byte{1, 2},
 				DeletionFile: &loam.ScanDeletion{Path: "_deletions/1", Kind: "bitmap", DeletedRows: 1}},
@@ -132,7 +132,7 @@ func TestPlanAsJSON(t *testing.T) {
 	token := p.DurableToken.String()
 	want := strings.Join([]string{
 		`{"namespace":"public","collection":"docs","collection_id":7,"plan":"P1","manifest_version":9,"schema_version":2,`,
-		`"lance":{"uri":"file:///d","version":9223372036854779904,"manifest_path":"_versions/x.manifest","storage_format":"2.1","stable_row_ids":false},`,
+		`"lance":{"uri":"file:///d","version":9223372036854779904,"version_text":"9223372036854779904","manifest_path":"_versions/x.manifest","storage_format":"2.1","stable_row_ids":false},`,
 		`"fragments":[{"id":1,"physical_rows":6,"deleted_rows":1,"live_rows":5,"files":["data/a.lance"],`,
 		`"deletion_file":{"path":"_deletions/1","kind":"bitmap","deleted_rows":1},"lance":{"id":1},"superseded":"AQI="},`,
 		`{"id":2,"physical_rows":0,"deleted_rows":0,"live_rows":0,"files":[],"deletion_file":null,"lance":null}],"live_rows":5,`,
