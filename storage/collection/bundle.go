@@ -114,6 +114,9 @@ func openBundle(ctx context.Context, store object.Store, key string, size int64)
 	if v := binary.LittleEndian.Uint16(tail[12:]); v != bundleVersion {
 		return nil, fail.New(fail.Unsupported, "split %s has version %d, which this Loam does not know", key, v)
 	}
+	if tail[14] != 0 || tail[15] != 0 {
+		return nil, fail.New(fail.Corrupt, "split %s: the reserved bytes at its end are not zero", key)
+	}
 	length := int64(binary.LittleEndian.Uint32(tail[8:]))
 	if length > size-bundleTail {
 		return nil, fail.New(fail.Corrupt, "split %s: table of %d bytes in %d", key, length, size)

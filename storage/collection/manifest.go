@@ -102,6 +102,9 @@ func decodeManifest(name string, b []byte) (*Manifest, error) {
 	if v := binary.LittleEndian.Uint16(b[4:]); v != manifestVersion {
 		return nil, fail.New(fail.Unsupported, "manifest %s has version %d, which this Loam does not know", name, v)
 	}
+	if b[6] != 0 || b[7] != 0 {
+		return nil, fail.New(fail.Corrupt, "manifest %s: the reserved bytes of its header are not zero", name)
+	}
 	if xxh3.Hash(b[manifestHead:]) != binary.LittleEndian.Uint64(b[8:]) {
 		return nil, fail.New(fail.Corrupt, "manifest %s: checksum", name)
 	}
