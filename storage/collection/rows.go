@@ -3,7 +3,9 @@ package collection
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
+	"unsafe"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
@@ -75,7 +77,7 @@ const (
 // delete), key, and unless deleted source and vectors.
 func encodeDocuments(obj *schema.Object, r *Rows, pick []int) []byte {
 	fields := vectorFields(obj)
-	b := []byte{payloadDocuments}
+	b := append(make([]byte, 0, documentsSize(obj, r, pick, fields)), payloadDocuments)
 	b = binary.AppendUvarint(b, uint64(len(fields)))
 	for _, f := range fields {
 		b = binary.AppendUvarint(b, uint64(obj.Fields[f].ID))
@@ -99,6 +101,19 @@ func encodeDocuments(obj *schema.Object, r *Rows, pick []int) []byte {
 	return b
 }
 
+// documentsSize is about what the payload of the rows takes, so that it is allocated once.
+func documentsSize(obj *schema.Object, r *Rows, pick, fields []int) int {
+	perRow := 16
+	for _, f := range fields {
+		perRow += 1 + 4*int(obj.Fields[f].Type.Dim)
+	}
+	size := 64 + perRow*len(pick)
+	for _, i := range pick {
+		size += len(r.Keys[i]) + len(r.Sources[i])
+	}
+	return size
+}
+
 func appendBytes[T string | []byte](b []byte, s T) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)
@@ -108,21 +123,44 @@ func appendVector(b []byte, v *vec.Vector, i int) []byte {
 	if v == nil || v.IsNull(i) {
 		return append(b, vectorNull)
 	}
-	val := v.Value(i)
-	if v.Type.Kind == types.Vector {
-		b = append(b, vectorDense)
-		for _, f := range val.Vec {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-		}
-		return b
+	at := v.Row(i)
+	if v.Encoding == vec.Dictionary {
+		v = v.Dict
 	}
+	if v.Type.Kind == types.Vector {
+		d := int(v.Type.Dim)
+		return appendFloats(append(b, vectorDense), v.Float32s[at*d:(at+1)*d])
+	}
+	row := v.SparseRows[at]
 	b = append(b, vectorSparse)
-	b = binary.AppendUvarint(b, uint64(len(val.Sparse.Indices)))
-	for j, ix := range val.Sparse.Indices {
+	b = binary.AppendUvarint(b, uint64(len(row.Indices)))
+	for j, ix := range row.Indices {
 		b = binary.LittleEndian.AppendUint32(b, ix)
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(val.Sparse.Values[j]))
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(row.Values[j]))
 	}
 	return b
+}
+
+// appendFloats writes floats little endian.
+func appendFloats(b []byte, vals []float32) []byte {
+	at := len(b)
+	b = slices.Grow(b, 4*len(vals))[:at+4*len(vals)]
+	out := b[at:]
+	for i, f := range vals {
+		binary.LittleEndian.PutUint32(out[4*i:4*i+4], math.Float32bits(f))
+	}
+	return b
+}
+
+// decodeFloats appends the floats that b holds.
+func decodeFloats(vals []float32, b []byte) []float32 {
+	at, n := len(vals), len(b)/4
+	vals = slices.Grow(vals, n)[:at+n]
+	out := vals[at:]
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i : 4*i+4]))
+	}
+	return vals
 }
 
 func vectorFields(obj *schema.Object) []int {
@@ -184,8 +222,9 @@ func decodePayload(obj *schema.Object, partition int, base uint64, payload []byt
 
 // reader walks a payload; after a short read bad is set and zeros are returned.
 type reader struct {
-	b   []byte
-	bad bool
+	b      []byte
+	bad    bool
+	floats []float32 // scratch space of one vector
 }
 
 func (r *reader) uvarint() uint64 {
@@ -261,7 +300,7 @@ func decodeDocument(obj *schema.Object, r *reader, ids []int, x *source.Extracto
 	if r.bad {
 		return nil
 	}
-	doc := string(src)
+	doc := unsafe.String(unsafe.SliceData(src), len(src)) // the vectors copy what they keep
 	if err := x.Append(doc, out.cols); err != nil {
 		return fail.Wrap(fail.Corrupt, err, "log payload of %s", obj.Name)
 	}
@@ -295,11 +334,8 @@ func decodeVector(obj *schema.Object, r *reader, f int, out *records) error {
 		if r.bad {
 			return nil
 		}
-		vals := make([]float32, dim)
-		for i := range vals {
-			vals[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		out.cols[f].Append(vec.Value{Type: obj.Fields[f].Type, Vec: vals})
+		r.floats = decodeFloats(r.floats[:0], b)
+		out.cols[f].Append(vec.Value{Type: obj.Fields[f].Type, Vec: r.floats})
 	case vectorSparse:
 		n := r.uvarint()
 		b := r.take(8 * min(n, uint64(len(r.b))))

@@ -25,7 +25,7 @@ func Append(dst []byte, obj *schema.Object, cols []*vec.Vector, i int) ([]byte, 
 		if cols[f] == nil || Outside(field.Type) {
 			continue
 		}
-		val := cols[f].Value(i)
+		val := peek(cols[f], i)
 		if leftOut(val) {
 			continue
 		}
@@ -43,6 +43,15 @@ func Append(dst []byte, obj *schema.Object, cols []*vec.Vector, i int) ([]byte, 
 		return nil, tooLarge(obj, n)
 	}
 	return dst, nil
+}
+
+// peek is row i of a vector. Unlike Vector.Value it does not copy a string: it
+// must not outlive the vector.
+func peek(v *vec.Vector, i int) vec.Value {
+	if len(v.Strings.Views) == 0 || v.IsNull(i) {
+		return v.Value(i)
+	}
+	return vec.Value{Type: v.Type, Str: v.Strings.At(v.Row(i))}
 }
 
 func tooLarge(obj *schema.Object, n int) error {

@@ -18,6 +18,7 @@ type Extractor struct {
 	obj   *schema.Object
 	index map[string]int
 	found []gjson.Result
+	vals  []vec.Value
 }
 
 // NewExtractor returns an extractor for the object's fields.
@@ -35,7 +36,7 @@ func NewExtractor(obj *schema.Object) *Extractor {
 // names the field, no vector has grown.
 func (x *Extractor) Append(doc string, out []*vec.Vector) error {
 	x.scan(doc)
-	vals := make([]vec.Value, len(out))
+	vals := x.values(len(out))
 	for i, v := range out {
 		if v == nil || Outside(v.Type) {
 			continue
@@ -52,6 +53,14 @@ func (x *Extractor) Append(doc string, out []*vec.Vector) error {
 		}
 	}
 	return nil
+}
+
+// values is scratch space of n values.
+func (x *Extractor) values(n int) []vec.Value {
+	if cap(x.vals) < n {
+		x.vals = make([]vec.Value, n)
+	}
+	return x.vals[:n]
 }
 
 func (x *Extractor) scan(doc string) {
