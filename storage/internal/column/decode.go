@@ -55,12 +55,17 @@ type head struct {
 // valid reports whether row i is not NULL.
 func (h *head) valid(i int) bool { return h.words == nil || h.words[i>>3]>>(i&7)&1 == 1 }
 
-func readHead(b []byte) (head, *cursor, error) {
+// readHead reads the head of a chunk that must have want rows: the caller knows
+// the number, so that nothing is allocated by what a damaged head says.
+func readHead(b []byte, want int) (head, *cursor, error) {
 	c := &cursor{b: b}
 	first := c.take(4)
 	h := head{rows: int(c.u32())}
-	if c.bad || h.rows > maxListRows {
+	if c.bad || first[1]&^flagValidity != 0 || first[2] != 0 || first[3] != 0 {
 		return h, c, corrupt("chunk header")
+	}
+	if h.rows != want || h.rows > maxListRows {
+		return h, c, corrupt("chunk of %d rows, want %d", h.rows, want)
 	}
 	h.enc = first[0]
 	if first[1]&flagValidity != 0 {
@@ -71,8 +76,8 @@ func readHead(b []byte) (head, *cursor, error) {
 	return h, c, nil
 }
 
-func decodeChunk(b []byte, t types.Type) (*vec.Vector, *cursor, error) {
-	h, c, err := readHead(b)
+func decodeChunk(b []byte, t types.Type, want int) (*vec.Vector, *cursor, error) {
+	h, c, err := readHead(b, want)
 	if err != nil {
 		return nil, c, err
 	}
@@ -235,18 +240,18 @@ func decodeList(c *cursor, v *vec.Vector) error {
 		return corrupt("list offsets are cut short")
 	}
 	v.Offsets = append(make([]int32, 0, v.N+1), castSlice[int32](b, v.N+1)...)
-	child, rest, err := decodeChunk(c.b, *v.Type.Elem)
+	last := int32(0)
+	for _, o := range v.Offsets {
+		if o < last {
+			return corrupt("list offsets are not ascending")
+		}
+		last = o
+	}
+	child, rest, err := decodeChunk(c.b, *v.Type.Elem, int(last))
 	if err != nil {
 		return err
 	}
 	c.b = rest.b
-	last := int32(0)
-	for _, o := range v.Offsets {
-		if o < last || int(o) > child.N {
-			return corrupt("list offset %d of %d elements", o, child.N)
-		}
-		last = o
-	}
 	v.Child = child.Flatten()
 	return nil
 }

@@ -33,6 +33,9 @@ func Open(data []byte) (*Section, error) {
 	if v := binary.LittleEndian.Uint16(tail[4:]); v != version {
 		return nil, fail.New(fail.Unsupported, "column section version %d is not known", v)
 	}
+	if tail[6] != 0 || tail[7] != 0 {
+		return nil, corrupt("the reserved bytes at its end are not zero")
+	}
 	n := int(binary.LittleEndian.Uint32(tail))
 	if n > len(data)-trailerLen {
 		return nil, corrupt("directory of %d bytes in a section of %d", n, len(data))
@@ -41,6 +44,9 @@ func Open(data []byte) (*Section, error) {
 	s := &Section{data: body, cols: map[string]*columnMeta{}}
 	if err := json.Unmarshal(data[len(body):len(data)-trailerLen], &s.dir); err != nil {
 		return nil, corrupt("directory: %v", err)
+	}
+	if len(s.dir.Columns) == 0 && s.dir.Rows != 0 {
+		return nil, corrupt("%d rows of no columns", s.dir.Rows)
 	}
 	for i := range s.dir.Columns {
 		if err := s.check(&s.dir.Columns[i]); err != nil {
@@ -119,12 +125,9 @@ func (s *Section) Chunk(name string, i int) (*vec.Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, _, err := decodeChunk(data, c.t)
+	v, _, err := decodeChunk(data, c.t, s.chunkRows(i))
 	if err != nil {
 		return nil, fail.Wrap(fail.Corrupt, err, "column %q chunk %d", name, i)
-	}
-	if want := s.chunkRows(i); v.N != want {
-		return nil, corrupt("column %q chunk %d has %d rows, want %d", name, i, v.N, want)
 	}
 	return v, nil
 }

@@ -56,7 +56,7 @@ func TestFrames(t *testing.T) {
 	if encodingOf(s) != encZstd {
 		t.Fatalf("encoding %d, want zstd", encodingOf(s))
 	}
-	h, c, err := readHead(s.data[s.cols["x"].Chunks[0].Off:])
+	h, c, err := readHead(s.data[s.cols["x"].Chunks[0].Off:], s.chunkRows(0))
 	if err != nil {
 		t.Fatal(err)
 	}
