@@ -41,35 +41,25 @@ func written(rows int, token snapshot.Token) *Result {
 	return r
 }
 
-// appendRows is how many rows go into one append; a larger write is several
-// appends, one after the other.
-const appendRows = 65_536
-
 // appendColumns writes columns of named fields.
 func appendColumns(ctx context.Context, c *collection.Collection, fields []string, cols []*vec.Vector, rows int) (snapshot.Token, error) {
-	obj := c.Object()
-	var token snapshot.Token
-	for from := 0; from < rows; from += appendRows {
-		to := min(rows, from+appendRows)
-		byField := make([]*vec.Vector, len(obj.Fields))
-		for i, name := range fields {
-			at, err := fieldNamed(obj, name)
-			if err != nil {
-				return token, err
-			}
-			byField[at] = cols[i].Flatten().Slice(from, to)
-		}
-		batch, err := collection.FromColumns(obj, byField, to-from)
-		if err != nil {
-			return token, err
-		}
-		t, err := c.Append(ctx, batch)
-		if err != nil {
-			return token, err
-		}
-		token = token.Merge(t)
+	if rows == 0 {
+		return snapshot.Token{}, nil
 	}
-	return token, nil
+	obj := c.Object()
+	byField := make([]*vec.Vector, len(obj.Fields))
+	for i, name := range fields {
+		at, err := fieldNamed(obj, name)
+		if err != nil {
+			return snapshot.Token{}, err
+		}
+		byField[at] = cols[i].Flatten()
+	}
+	batch, err := collection.FromColumns(obj, byField, rows)
+	if err != nil {
+		return snapshot.Token{}, err
+	}
+	return c.Append(ctx, batch)
 }
 
 func fieldNamed(obj *schema.Object, name string) (int, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/snapshot"
+	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/wal"
 )
 
@@ -30,8 +31,10 @@ func (c *Collection) Append(ctx context.Context, r *Rows) (snapshot.Token, error
 	return c.append(ctx, r, nil)
 }
 
-// append sequences the rows; with expect set, a partition that has moved past
-// its bound gives Conflict and nothing is written.
+// append sequences the rows in one transaction, or, when they are more than the
+// log takes at once, in several, one after the other. With expect set they must
+// fit one, and a partition that has moved past its bound gives Conflict and
+// nothing is written.
 func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snapshot.Token, error) {
 	obj := c.Object()
 	if err := c.admit(); err != nil {
@@ -50,36 +53,60 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snap
 			}
 		}
 	}
-	results, err := c.deps.Log.Append(ctx, blocks)
-	if err != nil {
-		return snapshot.Token{}, err
+	groups := cutGroups(blocks)
+	if expect != nil && len(groups) > 1 {
+		return snapshot.Token{}, fail.New(fail.TooLarge, "the statement changes more of %s than %d MiB at once", obj.Name, wal.MaxAppendBytes>>20).
+			WithHint("Narrow its WHERE and run it in parts.")
 	}
 	token := snapshot.Token{ObjectID: obj.ID, Incarnation: obj.Incarnation, Offsets: make([]uint64, obj.Partitions)}
+	for _, g := range groups {
+		if err := c.sequence(ctx, obj, g, token.Offsets); err != nil {
+			return snapshot.Token{}, err
+		}
+	}
+	return token, nil
+}
+
+// cutGroups splits blocks into runs that one append of the log takes.
+func cutGroups(blocks []wal.Block) [][]wal.Block {
+	var out [][]wal.Block
+	from, size := 0, 0
+	for i, b := range blocks {
+		if size += len(b.Payload); size > wal.MaxAppendBytes && i > from {
+			out = append(out, blocks[from:i])
+			from, size = i, len(b.Payload)
+		}
+	}
+	return append(out, blocks[from:])
+}
+
+// sequence appends blocks, publishes their records to the tails and raises the offsets.
+func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []wal.Block, offsets []uint64) error {
+	results, err := c.deps.Log.Append(ctx, blocks)
+	if err != nil {
+		return err
+	}
 	for i, res := range results {
 		if res.Err != nil {
-			return snapshot.Token{}, res.Err
+			return res.Err
 		}
 		b := blocks[i]
 		rec, err := decodePayload(obj, b.Partition, res.Base, b.Payload)
 		if err != nil {
-			return snapshot.Token{}, err
+			return err
 		}
 		if err := c.publish(b.Partition, res.Base, rec, res.TS, b.Bytes); err != nil {
-			return snapshot.Token{}, err
+			return err
 		}
-		token.Offsets[b.Partition] = max(token.Offsets[b.Partition], res.Base+uint64(b.Records))
+		offsets[b.Partition] = max(offsets[b.Partition], res.Base+uint64(b.Records))
 	}
-	return token, nil
+	return nil
 }
 
 // blocks cuts the rows by partition and size and encodes them.
 func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]wal.Block, error) {
 	if obj.Kind == schema.Table {
-		payload, err := encodeTable(obj, r)
-		if err != nil {
-			return nil, err
-		}
-		return []wal.Block{c.block(obj, 0, r.Len(), payload)}, nil
+		return c.tableBlocks(obj, r)
 	}
 	picks := make([][]int, obj.Partitions)
 	size := make([]int, obj.Partitions)
@@ -104,6 +131,33 @@ func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]wal.Block, error) {
 	}
 	for p := range picks {
 		flush(p)
+	}
+	return out, nil
+}
+
+// tableBlocks encodes a table's rows, in several blocks when they are large.
+func (c *Collection) tableBlocks(obj *schema.Object, r *Rows) ([]wal.Block, error) {
+	payload, err := encodeTable(obj, r)
+	rows := r.tableRows()
+	if err != nil || len(payload) <= 2*maxBlock || rows < 2 {
+		return []wal.Block{c.block(obj, 0, r.Len(), payload)}, err
+	}
+	step := max(1, rows*maxBlock/len(payload))
+	var out []wal.Block
+	for from := 0; from < rows; from += step {
+		part := &Rows{Cols: make([]*vec.Vector, len(r.Cols))}
+		for i, col := range r.Cols {
+			if col != nil {
+				part.Cols[i] = col.Slice(from, min(rows, from+step))
+			}
+		}
+		if from == 0 {
+			part.Gone = r.Gone
+		}
+		if payload, err = encodeTable(obj, part); err != nil {
+			return nil, err
+		}
+		out = append(out, c.block(obj, 0, part.Len(), payload))
 	}
 	return out, nil
 }

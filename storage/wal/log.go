@@ -15,9 +15,10 @@ import (
 const (
 	defaultFlushBytes = 4 << 20
 	// maxPending bounds the payload that waits in memory; appends beyond it wait.
-	maxPending = 64 << 20
+	// At least MaxAppendBytes, or the largest append would wait for ever.
+	maxPending = 2 * MaxAppendBytes
 	// MaxAppendBytes is the largest payload of one Append.
-	MaxAppendBytes = 32 << 20
+	MaxAppendBytes = 128 << 20
 	// putAttempts is how often a segment is written, each time under a new name.
 	// A segment whose write failed was never sequenced, so that trying again
 	// cannot repeat it.
