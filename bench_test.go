@@ -46,10 +46,13 @@ func perCPU(b *testing.B, start time.Duration, n int, unit string) {
 }
 
 // benchNode is an engine in memory that applies only when told to.
-func benchNode(b *testing.B) *loam.Session {
+func benchNode(b *testing.B) *loam.Session { return benchNodeIn(b, "") }
+
+// benchNodeIn is benchNode with a data directory.
+func benchNodeIn(b *testing.B, dir string) *loam.Session {
 	b.Helper()
 	const never = 1 << 40
-	e, err := loam.Open(context.Background(), loam.Config{Collection: collection.Options{
+	e, err := loam.Open(context.Background(), loam.Config{Dir: dir, Collection: collection.Options{
 		ApplyBytes: never, ApplyRows: never, BatchInterval: time.Hour, MaxBatchInterval: time.Hour,
 		MaxUnappliedRecords: never, MaxUnappliedBytes: never, MaxSplits: never,
 	}})
@@ -236,9 +239,14 @@ func BenchmarkApply(b *testing.B) {
 }
 
 // BenchmarkSmall runs statements that touch few rows, over a collection of
-// which most is applied and some waits in the tail.
+// which most is applied and some waits in the tail: in memory, and in a
+// directory, whose metastore is an embedded etcd.
 func BenchmarkSmall(b *testing.B) {
-	s := benchNode(b)
+	b.Run("mem", func(b *testing.B) { benchSmall(b, benchNode(b)) })
+	b.Run("dir", func(b *testing.B) { benchSmall(b, benchNodeIn(b, b.TempDir())) })
+}
+
+func benchSmall(b *testing.B, s *loam.Session) {
 	must(b, s, docsDDL)
 	recs := docsBatches(benchRows)
 	load(b, s, "docs", recs[:len(recs)-2])
@@ -364,4 +372,31 @@ func vectorText(r *rand.Rand) string {
 		cells[i] = fmt.Sprintf("%.4f", r.Float32()-0.5)
 	}
 	return "[" + strings.Join(cells, ", ") + "]"
+}
+
+// BenchmarkWrite runs statements that write one row, over 20,000 rows of which
+// half are applied.
+func BenchmarkWrite(b *testing.B) {
+	s := benchNode(b)
+	must(b, s, docsDDL)
+	recs := docsBatches(benchRows)
+	load(b, s, "docs", recs[:len(recs)/2])
+	settle(b, s, "docs")
+	load(b, s, "docs", recs[len(recs)/2:])
+	for _, q := range []struct{ name, sql string }{
+		{"insert", "INSERT INTO docs (id, body, lang, year) VALUES ('doc-%08d', 'some words of a text', 'xx', 7)"},
+		{"update", "UPDATE docs SET year = 7, lang = 'xx' WHERE id = 'doc-%08d'"},
+		{"delete", "DELETE FROM docs WHERE id = 'doc-%08d'"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			b.ReportAllocs()
+			start := cpuTime(b)
+			i := 0
+			for b.Loop() {
+				must(b, s, fmt.Sprintf(q.sql, i*7%benchRows))
+				i++
+			}
+			perCPU(b, start, b.N, "query")
+		})
+	}
 }
