@@ -2,6 +2,7 @@ package collection
 
 import (
 	"context"
+	"sort"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -33,6 +34,8 @@ type generation struct {
 	// deletes themselves, by the row that did it, ascending.
 	own      []hit
 	overlays map[target]*overlay
+
+	ownRows marks // the rows of own
 }
 
 // tailBlock holds up to vec.ChunkRows rows. Rows that were counted in n are immutable.
@@ -58,6 +61,37 @@ type overlay struct {
 	mu   sync.Mutex // guards the fields below
 	upto int
 	hits []hit
+	rows marks // the rows of hits
+}
+
+// marks remembers the rows of the first hits of a list that only grows, so that
+// a snapshot after each write costs what is new, not the whole list.
+type marks struct {
+	mu   sync.Mutex // guards the fields below
+	done int        // hits whose rows are in bits
+	bits *roaring.Bitmap
+}
+
+// add adds to out the rows that are superseded by the first n rows. hits ascend
+// by the row that did it, and are longer at each call or the same.
+func (m *marks) add(hits []hit, n int, out *roaring.Bitmap) {
+	end := sort.Search(len(hits), func(i int) bool { return int(hits[i].by) >= n })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if end < m.done { // a reader of the past
+		for _, h := range hits[:end] {
+			out.Add(uint32(h.row))
+		}
+		return
+	}
+	if m.bits == nil {
+		m.bits = roaring.New()
+	}
+	for _, h := range hits[m.done:end] {
+		m.bits.Add(uint32(h.row))
+	}
+	m.done = end
+	out.Or(m.bits)
 }
 
 func newGeneration(obj *schema.Object, partition int, base uint64) (*generation, error) {
@@ -200,13 +234,9 @@ func (g *generation) lookup(key string) (int32, bool, error) {
 // excludeOwn adds to out the rows among the first n that do not count: replaced within them, or deletes.
 func (g *generation) excludeOwn(n int, out *roaring.Bitmap) {
 	g.mu.RLock()
-	defer g.mu.RUnlock()
-	for _, h := range g.own {
-		if int(h.by) >= n {
-			break
-		}
-		out.Add(uint32(h.row))
-	}
+	own := g.own
+	g.mu.RUnlock()
+	g.ownRows.add(own, n, out)
 }
 
 // exclude adds to out the rows of t that the first n rows of g supersede. Keys
@@ -235,12 +265,7 @@ func (g *generation) exclude(t target, n int, out *roaring.Bitmap) error {
 		}
 		o.upto = n
 	}
-	for _, h := range o.hits {
-		if int(h.by) >= n {
-			break
-		}
-		out.Add(uint32(h.row))
-	}
+	o.rows.add(o.hits, n, out)
 	return nil
 }
 
