@@ -291,6 +291,9 @@ func (r *registry) unknown(name string) error {
 	if r.scalars[lower] != nil || r.aggs[lower] != nil {
 		return err.WithHint("%s is used in the wrong place: aggregates cannot be called as scalars, nor scalars as aggregates.", name)
 	}
+	if t, ok := types.Named(name, nil); ok {
+		return err.WithHint("Write CAST(… AS %s).", t)
+	}
 	names := make([]string, 0, len(r.help))
 	for _, h := range r.help {
 		names = append(names, h.Name)
@@ -303,13 +306,20 @@ func (r *registry) unknown(name string) error {
 
 func (e *entry) noOverload(name string, args []types.Type) error {
 	list := make([]string, len(e.overloads))
+	var near []string // those that take one of the arguments as it is
 	arity := false
 	for i, o := range e.overloads {
 		list[i] = o.signature(name)
+		if o.takesOne(args) {
+			near = append(near, list[i])
+		}
 		arity = arity || o.bind != nil || len(o.params) == len(args) || o.variadic && len(args) >= len(o.params)-1
 	}
 	if !arity {
 		return fail.New(fail.UndefinedFunction, "%s does not take %d %s; it has: %s", name, len(args), plural(len(args), "argument"), strings.Join(list, ", "))
+	}
+	if len(list) > maxListed && len(near) > 0 {
+		list = near
 	}
 	texts := make([]string, len(args))
 	for i, a := range args {
@@ -320,6 +330,19 @@ func (e *entry) noOverload(name string, args []types.Type) error {
 	}
 	return fail.New(fail.UndefinedFunction, "%s does not take (%s); it has: %s", name, strings.Join(texts, ", "), strings.Join(list, ", ")).
 		WithHint("Cast the arguments to one of these.")
+}
+
+// maxListed is how many overloads an error lists before it picks the nearest.
+const maxListed = 4
+
+// takesOne says whether a parameter is of the type of its argument.
+func (o *overload) takesOne(args []types.Type) bool {
+	for i, a := range args {
+		if i < len(o.params) && a.Kind != types.Unknown && typeNamed(o.params[i]).Kind == a.Kind {
+			return true
+		}
+	}
+	return false
 }
 
 func plural(n int, word string) string {

@@ -192,7 +192,25 @@ func (b *Binder) at(err error, off int) error {
 
 // unsupported is the error for what the parser reads and the binder does not bind.
 func (b *Binder) unsupported(off int, what string) error {
-	return b.fail(fail.Unsupported, off, "%s is not supported", what)
+	err := b.fail(fail.Unsupported, off, "%s is not supported", what)
+	if cure := cures[what]; cure != "" {
+		return err.WithHint("%s", cure)
+	}
+	return err
+}
+
+// cures say what to write in place of what is not bound.
+var cures = map[string]string{
+	"TRUNCATE":        "DELETE FROM without WHERE removes all rows",
+	"ALTER":           "Create another object and fill it with INSERT INTO … SELECT",
+	"RETURNING":       "SELECT the rows by their keys afterwards",
+	"ON CONFLICT":     "INSERT into a collection replaces the row with the same key; a table has no keys",
+	"DEFAULT":         "Give each row its value",
+	"SHOW CREATE":     "DESCRIBE lists the columns",
+	"GROUP BY ROLLUP": "Write a query for each grouping and join them with UNION ALL",
+	"GROUP BY CUBE":   "Write a query for each grouping and join them with UNION ALL",
+	"EXCEPT ALL":      "EXCEPT without ALL compares distinct rows",
+	"INTERSECT ALL":   "INTERSECT without ALL compares distinct rows",
 }
 
 // statement binds any statement.

@@ -17,7 +17,8 @@ var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_s
 func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	name := strings.ToLower(x.Name.Last().Text)
 	if x.Over != nil {
-		return nil, c.b.fail(fail.Unsupported, x.Pos(), "window functions are not supported: %s(…) OVER", name)
+		return nil, c.b.fail(fail.Unsupported, x.Pos(), "window functions are not supported: %s(…) OVER", name).
+			WithHint("Join with a GROUP BY of the same rows, or take the first rows with ORDER BY and LIMIT")
 	}
 	if c.b.env.Functions.IsAggregate(name) {
 		return c.aggregate(name, x)

@@ -256,6 +256,10 @@ func (b *Binder) unresolved(s *scope, ref *ast.ColumnRef) error {
 		return b.fail(fail.UndefinedColumn, ref.Pos(), "column %q does not exist: there is no FROM", last.Text).
 			WithHint("Text values stand in single quotes: '%s'", last.Text)
 	}
+	if strings.EqualFold(last.Text, "_score") || strings.EqualFold(last.Text, "_fused_score") {
+		return b.fail(fail.UndefinedColumn, last.Pos(), "column %q does not exist", last.Text).
+			WithHint("_score is made by text_search(…) and vector_search(…) in FROM, _fused_score by rrf(…)")
+	}
 	if near := fail.Closest(last.Text, names); last.Quoted && !strings.EqualFold(near, last.Text) {
 		return b.fail(fail.UndefinedColumn, last.Pos(), "column %q does not exist", last.Text).
 			WithHint("Double quotes are for names; text values stand in single quotes: '%s'", last.Text)

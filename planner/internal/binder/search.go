@@ -184,6 +184,9 @@ func (s *searchCall) addLeg(args *callArgs, fused bool) error {
 	if obj.ID != s.scan.Object.ID {
 		return s.b.fail(fail.Unsupported, args.pos, "rrf over several collections (%q and %q) is not supported", s.scan.Object.Name, obj.Name)
 	}
+	if err := s.swapped(args); err != nil {
+		return err
+	}
 	var leg plan.Leg
 	if args.sig.name == "vector_search" {
 		leg, err = s.vectorLeg(args)
@@ -333,6 +336,24 @@ func (s *searchCall) vectorField(args *callArgs) (*schema.Field, error) {
 	}
 	return nil, s.b.fail(fail.AmbiguousColumn, args.pos, "collection %q has several vector columns: %s", obj.Name, strings.Join(vectors, ", ")).
 		WithHint("Say which: column => %s", vectors[0])
+}
+
+// swapped is the error for a column in the place of the query.
+func (s *searchCall) swapped(args *callArgs) error {
+	ref, ok := args.named["query"].(*ast.ColumnRef)
+	if !ok {
+		return nil
+	}
+	id := ref.Parts[len(ref.Parts)-1]
+	if f, _ := s.scan.Object.FieldByName(id.Text, id.Quoted); f == nil {
+		return nil
+	}
+	query := "'words'"
+	if args.sig.name == "vector_search" {
+		query = "[0.1, …]"
+	}
+	return s.b.fail(fail.DatatypeMismatch, ref.Pos(), "%q is a column where %s takes its query", id.Text, args.sig.name).
+		WithHint("The query comes first: %s(%s, %s, %s)", args.sig.name, s.scan.Object.Name, query, id.Text)
 }
 
 // fieldNamed finds the field that an identifier or a text names.

@@ -155,6 +155,8 @@ func (p *parser) operatorHint(t, prev token) string {
 		return "name => value is an argument of a function call; a comparison is written = or >=."
 	case t.kind == '>' && prev.kind == '=':
 		return "Greater or equal is written >=."
+	case t.kind == kWord && prev.kind == kString && t.start == prev.end:
+		return "Inside a string, write a quote twice: 'it''s'."
 	case t.kind == kString && prev.kind == kString:
 		return "Strings are joined with ||; a quote inside a string is written twice."
 	}
@@ -193,17 +195,23 @@ var foreignWords = map[string]string{
 	"ELSIF":          "CASE has WHEN … THEN … for each further condition.",
 	"AUTO_INCREMENT": "There are no generated keys: give each row its key.",
 	"INDEX":          "There is no CREATE INDEX: FULLTEXT, VECTOR and PRIMARY KEY columns are indexed by themselves.",
+	"MATCH":          "Search with FROM text_search(docs, 'words'), or write x ~ 'pattern'.",
+	"DATABASE":       "Databases are namespaces here: CREATE NAMESPACE shop, USE shop.",
 	"ASCENDING":      "Write ASC.",
 	"DESCENDING":     "Write DESC.",
 }
 
 // spellingHint looks for a misspelt keyword at or just before the token.
 func (p *parser) spellingHint(t, prev token) string {
-	for _, w := range []token{t, prev} {
+	for i, w := range []token{t, prev} {
 		if w.kind != kWord || w.kw != noKeyword {
 			continue
 		}
-		if near := nearWord(p.text(w), clauseWords); near != "" {
+		near := nearWord(p.text(w), clauseWords)
+		if i == 1 && !oneLetter(strings.ToUpper(p.text(w)), near) {
+			continue // the word before is a name as likely
+		}
+		if near != "" {
 			return "Did you mean " + near + " instead of " + p.text(w) + "?"
 		}
 	}
@@ -225,6 +233,22 @@ func nearWord(written string, words []string) string {
 		return ""
 	}
 	return fail.Closest(written, words)
+}
+
+// oneLetter says whether words differ by one letter or by letters swapped.
+func oneLetter(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	from := 0
+	for from < len(a) && a[from] == b[from] {
+		from++
+	}
+	end := 0
+	for end < len(a)-from && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return from+end >= len(b)-1 || sortedLetters(a) == sortedLetters(b)
 }
 
 func sortedLetters(s string) string {
