@@ -83,8 +83,9 @@ func (s *Strings) Reset() { s.Views, s.Bufs = s.Views[:0], nil }
 
 // Wrap makes a column of views over an Arrow offsets buffer and its values,
 // without copying the bytes. offsets has one more entry than there are strings.
+// Appending to the column never writes behind values, whatever their capacity.
 func Wrap(offsets []int32, values []byte) Strings {
-	s := Strings{Views: make([]View, len(offsets)-1), Bufs: [][]byte{values}}
+	s := Strings{Views: make([]View, len(offsets)-1), Bufs: [][]byte{values[:len(values):len(values)]}}
 	for i := range s.Views {
 		from, to := offsets[i], offsets[i+1]
 		v := View{Len: uint32(to - from)}

@@ -179,7 +179,8 @@ func (v *Vector) Flatten() *Vector {
 }
 
 // Slice returns rows [from, to) of a flat vector as a view that shares its
-// values (validity is copied). Constants and dictionaries are sliced alike.
+// values (validity is copied). Constants and dictionaries are sliced alike. A view
+// is read, not appended to: strings and elements of lists would go into v's buffers.
 func (v *Vector) Slice(from, to int) *Vector {
 	n := to - from
 	out := &Vector{Type: v.Type, Encoding: v.Encoding, N: n, Dict: v.Dict}
@@ -197,31 +198,31 @@ func (v *Vector) Slice(from, to int) *Vector {
 		}
 	}
 	if v.Encoding == Dictionary {
-		out.Codes = v.Codes[from:to]
+		out.Codes = v.Codes[from:to:to]
 		return out
 	}
 	switch v.Type.Kind {
 	case types.Boolean:
-		out.Bools = v.Bools[from:to]
+		out.Bools = v.Bools[from:to:to]
 	case types.Int32, types.Date:
-		out.Int32s = v.Int32s[from:to]
+		out.Int32s = v.Int32s[from:to:to]
 	case types.Int64, types.Timestamp:
-		out.Int64s = v.Int64s[from:to]
+		out.Int64s = v.Int64s[from:to:to]
 	case types.Double:
-		out.Float64s = v.Float64s[from:to]
+		out.Float64s = v.Float64s[from:to:to]
 	case types.Decimal:
-		out.Decimals = v.Decimals[from:to]
+		out.Decimals = v.Decimals[from:to:to]
 	case types.Interval:
-		out.Spans = v.Spans[from:to]
+		out.Spans = v.Spans[from:to:to]
 	case types.Vector:
 		d := int(v.Type.Dim)
-		out.Float32s = v.Float32s[from*d : to*d]
+		out.Float32s = v.Float32s[from*d : to*d : to*d]
 	case types.Sparse:
-		out.SparseRows = v.SparseRows[from:to]
+		out.SparseRows = v.SparseRows[from:to:to]
 	case types.List:
-		out.Offsets, out.Child = v.Offsets[from:to+1], v.Child
+		out.Offsets, out.Child = v.Offsets[from:to+1:to+1], v.Child
 	default:
-		out.Strings = Strings{Views: v.Strings.Views[from:to], Bufs: v.Strings.Bufs}
+		out.Strings = Strings{Views: v.Strings.Views[from:to:to], Bufs: v.Strings.Bufs}
 	}
 	return out
 }

@@ -192,7 +192,7 @@ func (s *stringBlock) all() (vec.Strings, error) {
 			from = f.end
 		}
 	}
-	out := vec.Strings{Views: make([]vec.View, s.n), Bufs: [][]byte{text}}
+	out := vec.Strings{Views: make([]vec.View, s.n), Bufs: [][]byte{text[:len(text):len(text)]}}
 	from := uint32(0)
 	for i := range out.Views {
 		to := binary.LittleEndian.Uint32(s.offsets[4*i+4:])
