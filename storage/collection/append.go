@@ -47,9 +47,9 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snap
 	if expect != nil {
 		seen := map[int]bool{}
 		for i := range blocks {
-			if p := blocks[i].Partition; !seen[p] {
+			if p := blocks[i].log.Partition; !seen[p] {
 				seen[p] = true
-				blocks[i].Expect = &expect[p]
+				blocks[i].log.Expect = &expect[p]
 			}
 		}
 	}
@@ -67,22 +67,37 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snap
 	return token, nil
 }
 
+// block is a run of rows on its way into the log and the tail.
+type block struct {
+	log  wal.Block
+	rows *Rows
+	pick []int // the block's rows of rows, for a collection; a table's are all
+}
+
+func logBlocks(blocks []block) []wal.Block {
+	out := make([]wal.Block, len(blocks))
+	for i := range blocks {
+		out[i] = blocks[i].log
+	}
+	return out
+}
+
 // cutGroups splits blocks into runs that one append of the log takes.
-func cutGroups(blocks []wal.Block) [][]wal.Block {
-	var out [][]wal.Block
+func cutGroups(blocks []block) [][]block {
+	var out [][]block
 	from, size := 0, 0
 	for i, b := range blocks {
-		if size += len(b.Payload); size > wal.MaxAppendBytes && i > from {
+		if size += len(b.log.Payload); size > wal.MaxAppendBytes && i > from {
 			out = append(out, blocks[from:i])
-			from, size = i, len(b.Payload)
+			from, size = i, len(b.log.Payload)
 		}
 	}
 	return append(out, blocks[from:])
 }
 
 // sequence appends blocks, publishes their records to the tails and raises the offsets.
-func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []wal.Block, offsets []uint64) error {
-	results, err := c.deps.Log.Append(ctx, blocks)
+func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []block, offsets []uint64) error {
+	results, err := c.deps.Log.Append(ctx, logBlocks(blocks))
 	if err != nil {
 		return err
 	}
@@ -90,8 +105,8 @@ func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []
 		if res.Err != nil {
 			return res.Err
 		}
-		b := blocks[i]
-		rec, err := decodePayload(obj, b.Partition, res.Base, b.Payload)
+		b := &blocks[i].log
+		rec, err := blocks[i].records(obj, res.Base)
 		if err != nil {
 			return err
 		}
@@ -104,17 +119,17 @@ func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []
 }
 
 // blocks cuts the rows by partition and size and encodes them.
-func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]wal.Block, error) {
+func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]block, error) {
 	if obj.Kind == schema.Table {
 		return c.tableBlocks(obj, r)
 	}
 	picks := make([][]int, obj.Partitions)
 	size := make([]int, obj.Partitions)
-	var out []wal.Block
+	var out []block
 	flush := func(p int) {
 		if len(picks[p]) > 0 {
-			out = append(out, c.block(obj, p, len(picks[p]), encodeDocuments(obj, r, picks[p])))
-			picks[p], size[p] = picks[p][:0], 0
+			out = append(out, c.block(obj, p, r, picks[p], encodeDocuments(obj, r, picks[p])))
+			picks[p], size[p] = nil, 0
 		}
 	}
 	perRow := 0
@@ -136,14 +151,14 @@ func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]wal.Block, error) {
 }
 
 // tableBlocks encodes a table's rows, in several blocks when they are large.
-func (c *Collection) tableBlocks(obj *schema.Object, r *Rows) ([]wal.Block, error) {
+func (c *Collection) tableBlocks(obj *schema.Object, r *Rows) ([]block, error) {
 	payload, err := encodeTable(obj, r)
 	rows := r.tableRows()
 	if err != nil || len(payload) <= 2*maxBlock || rows < 2 {
-		return []wal.Block{c.block(obj, 0, r.Len(), payload)}, err
+		return []block{c.block(obj, 0, r, nil, payload)}, err
 	}
 	step := max(1, rows*maxBlock/len(payload))
-	var out []wal.Block
+	var out []block
 	for from := 0; from < rows; from += step {
 		part := &Rows{Cols: make([]*vec.Vector, len(r.Cols))}
 		for i, col := range r.Cols {
@@ -157,14 +172,18 @@ func (c *Collection) tableBlocks(obj *schema.Object, r *Rows) ([]wal.Block, erro
 		if payload, err = encodeTable(obj, part); err != nil {
 			return nil, err
 		}
-		out = append(out, c.block(obj, 0, part.Len(), payload))
+		out = append(out, c.block(obj, 0, part, nil, payload))
 	}
 	return out, nil
 }
 
-func (c *Collection) block(obj *schema.Object, p, records int, payload []byte) wal.Block {
-	return wal.Block{ObjectID: obj.ID, Incarnation: obj.Incarnation, Partition: p,
-		Records: uint32(records), Payload: payload, Bytes: int64(len(payload))}
+func (c *Collection) block(obj *schema.Object, p int, r *Rows, pick []int, payload []byte) block {
+	n := len(pick)
+	if obj.Kind == schema.Table {
+		n = r.Len()
+	}
+	return block{rows: r, pick: pick, log: wal.Block{ObjectID: obj.ID, Incarnation: obj.Incarnation, Partition: p,
+		Records: uint32(n), Payload: payload, Bytes: int64(len(payload))}}
 }
 
 // AppendIf appends rows that were computed from the snapshot: if any of the

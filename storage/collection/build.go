@@ -30,6 +30,9 @@ func FromColumns(obj *schema.Object, cols []*vec.Vector, n int) (*Rows, error) {
 		return &Rows{Cols: flat}, nil
 	}
 	r := &Rows{Keys: make([]string, n), Sources: make([][]byte, n), Delete: make([]bool, n), Cols: vectorColumnsOf(obj, flat)}
+	if readsBack(obj) {
+		r.typed, r.version = flat, obj.SchemaVersion
+	}
 	for i := range n {
 		var err error
 		if r.Keys[i], err = source.KeyAt(obj, flat, i); err != nil {
@@ -91,6 +94,17 @@ func FromColumnsWithDeletes(obj *schema.Object, cols []*vec.Vector, gone []bool)
 		r.Keys, r.Sources, r.Delete = append(r.Keys, key), append(r.Sources, doc), append(r.Delete, g)
 	}
 	return r, nil
+}
+
+// readsBack reports whether every field in _source reads back as the value that
+// was written.
+func readsBack(obj *schema.Object) bool {
+	for _, f := range obj.Fields {
+		if !source.Outside(f.Type) && !source.ReadsBack(f.Type) {
+			return false
+		}
+	}
+	return true
 }
 
 // needOneColumn gives a table batch at least one column, so that it has a row count.

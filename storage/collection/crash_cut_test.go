@@ -55,13 +55,13 @@ func TestApplyTakesWholeStatements(t *testing.T) {
 	meta.then = func() {
 		blocks, err := b.c.blocks(b.obj, b.someRows(100, 40))
 		b.must(err)
-		results, err := b.deps.Log.Append(ctx, blocks)
+		results, err := b.deps.Log.Append(ctx, logBlocks(blocks))
 		b.must(err)
 		// The writer is slow: one partition has its records, the others have not.
-		p, base := blocks[0].Partition, results[0].Base
-		rec, err := decodePayload(b.obj, p, base, blocks[0].Payload)
+		p, base := blocks[0].log.Partition, results[0].Base
+		rec, err := decodePayload(b.obj, p, base, blocks[0].log.Payload)
 		b.must(err)
-		b.must(b.c.publish(p, base, rec, results[0].TS, blocks[0].Bytes))
+		b.must(b.c.publish(p, base, rec, results[0].TS, blocks[0].log.Bytes))
 	}
 	b.must(b.c.Apply(ctx, nil))
 	snap, err := b.c.At(ctx, head, parts)

@@ -28,6 +28,12 @@ type Rows struct {
 	Cols []*vec.Vector
 	// Gone are the identities of the table rows to delete.
 	Gone []Identity
+
+	// typed holds the fields that lie in Sources, nil where absent, as the
+	// extractor reads them back; nil when that is not known. It goes with the
+	// object's schema version.
+	typed   []*vec.Vector
+	version uint64
 }
 
 // Identity is the place of a row in its object's log; stable over merges.
@@ -285,6 +291,9 @@ func decodeDocuments(obj *schema.Object, payload []byte) (*records, error) {
 	return out, nil
 }
 
+// alias is b as a string, for as long as b is not changed.
+func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
 func decodeDocument(obj *schema.Object, r *reader, ids []int, x *source.Extractor, out *records) error {
 	del := r.byte() == 1
 	out.keys = append(out.keys, string(r.take(r.uvarint())))
@@ -300,7 +309,7 @@ func decodeDocument(obj *schema.Object, r *reader, ids []int, x *source.Extracto
 	if r.bad {
 		return nil
 	}
-	doc := unsafe.String(unsafe.SliceData(src), len(src)) // the vectors copy what they keep
+	doc := alias(src) // the vectors copy what they keep
 	if err := x.Append(doc, out.cols); err != nil {
 		return fail.Wrap(fail.Corrupt, err, "log payload of %s", obj.Name)
 	}
