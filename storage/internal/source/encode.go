@@ -62,6 +62,16 @@ func tooLarge(obj *schema.Object, n int) error {
 // JSON's null.
 func leftOut(v vec.Value) bool { return v.Null && v.Type.Kind == types.JSON }
 
+// ReadsBack reports the types of which an [Extractor] reads every value that
+// [Append] wrote as the very same value. JSON is not one: blanks around it go.
+func ReadsBack(t types.Type) bool {
+	switch t.Kind {
+	case types.Boolean, types.Int32, types.Int64, types.Double, types.Text, types.Date, types.Timestamp:
+		return true
+	}
+	return false
+}
+
 // Outside reports the types that lie beside _source, not in it.
 func Outside(t types.Type) bool { return t.Kind == types.Vector || t.Kind == types.Sparse }
 
