@@ -66,6 +66,12 @@ func (f *faulted) open() {
 // breakSomething puts one or two faults in force and says which.
 func (f *faulted) breakSomething() string {
 	var said []string
+	if f.rng.IntN(5) == 0 { // the reply is lost for good: nobody can find out
+		f.faults.Add(metastore.Fault{Op: "append", Kind: metastore.LostAfter, N: 1})
+		f.faults.Add(metastore.Fault{Op: "commit", Kind: metastore.LostAfter, N: 1})
+		f.faults.Add(metastore.Fault{Kind: metastore.Unreadable, Skip: f.rng.IntN(4), N: 20})
+		said = append(said, "replies lost after the write")
+	}
 	for range 1 + f.rng.IntN(2) {
 		if f.rng.IntN(2) == 0 {
 			rule := metastore.Fault{
@@ -189,7 +195,7 @@ func TestOutcomes(t *testing.T) {
 		}
 		sum.steps, sum.failed, sum.unknown, sum.happened = sum.steps+f.steps, sum.failed+f.failed, sum.unknown+f.unknown, sum.happened+f.happened
 	}
-	if sum.failed == 0 || sum.unknown == 0 || sum.happened == 0 || sum.happened == sum.unknown {
+	if !testing.Short() && (sum.failed == 0 || sum.unknown == 0 || sum.happened == 0 || sum.happened == sum.unknown) {
 		t.Errorf("the faults do not reach every outcome: %d failed, %d unknown, of which %d happened", sum.failed, sum.unknown, sum.happened)
 	}
 	t.Logf("%d statements, %d failures, %d of unknown outcome, of which %d had happened", sum.steps, sum.failed, sum.unknown, sum.happened)
