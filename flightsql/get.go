@@ -79,7 +79,7 @@ func (s *Server) open(ctx context.Context, content *ticket.Content) (*rows.Reade
 		return nil, fail.Wrap(fail.InvalidTicket, err, "the ticket's pin")
 	}
 	columns := j.st.Columns()
-	return rows.NewReader(rows.Schema(columns), rows.Types(columns), s.opts.Mem, func(ctx context.Context, i int) (rows.Chunks, error) {
+	return rows.NewReader(rows.Schema(columns), rows.Types(columns), s.slabs, func(ctx context.Context, i int) (rows.Chunks, error) {
 		if i >= j.count() {
 			return nil, nil
 		}

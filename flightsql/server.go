@@ -17,12 +17,17 @@ import (
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/flightsql/internal/meta"
 	"github.com/loamdb/loam/flightsql/internal/session"
+	"github.com/loamdb/loam/flightsql/internal/slab"
 	"github.com/loamdb/loam/flightsql/internal/ticket"
 	"github.com/loamdb/loam/flightsql/internal/wire"
 )
 
 // sqlTicketLife is how long the ticket of a query can be redeemed.
 const sqlTicketLife = time.Hour
+
+// slabBytes bounds the memory that waits for the next batches: those in the
+// making and under way of a dozen streams.
+const slabBytes = 32 << 20
 
 // Server serves one engine. Safe for concurrent use.
 type Server struct {
@@ -35,6 +40,7 @@ type Server struct {
 	running  *running
 	recent   *recent
 	meta     *meta.Source
+	slabs    *slab.Pool // of batches of queries
 	metrics  *metrics
 	grpc     *grpc.Server
 	health   *health.Server
@@ -71,6 +77,7 @@ func newServer(e engine.Engine, o Options) (*Server, error) {
 		running:  newRunning(),
 		recent:   newRecent(),
 		meta:     &meta.Source{Catalog: e.Catalog(), Version: loam.Version, Mem: o.Mem},
+		slabs:    slab.New(o.Mem, slabBytes),
 		metrics:  newMetrics(o.Registry),
 		health:   health.NewServer(),
 	}
@@ -117,6 +124,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.health.Shutdown()
 	stop := context.AfterFunc(ctx, s.grpc.Stop)
 	s.grpc.GracefulStop()
+	s.slabs.Close()
 	if !stop() {
 		return ctx.Err()
 	}

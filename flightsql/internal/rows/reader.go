@@ -25,11 +25,12 @@ type Open func(ctx context.Context, i int) (Chunks, error)
 // TargetBytes is the size that a batch does not exceed, unless one row does.
 const TargetBytes = 2 << 20
 
-// Batches are gathered up to gatherBytes; the first ones stay small, so that the
+// Chunks are gathered up to gatherBytes or gatherRows; the first chunk goes out
+// at once and each batch may be twice as long as the one before, so that the
 // first rows arrive soon.
 const (
 	gatherBytes = 1 << 20
-	gatherRows  = 32 << 10
+	gatherRows  = 128 << 10
 )
 
 // Schema is the Arrow schema of a result. Every field is nullable and carries
@@ -61,6 +62,7 @@ type Reader struct {
 
 	current Chunks
 	opened  int
+	builder *vec.Builder
 	held    *vec.Chunk // read ahead of the batch it goes into
 	limit   int        // rows of the next batch
 	queue   []arrow.RecordBatch
@@ -109,13 +111,16 @@ func (r *Reader) Empty() arrow.RecordBatch {
 	return rec
 }
 
-// Close ends the running execution and releases batches that were not taken.
+// Close ends the running execution and releases what was not taken.
 func (r *Reader) Close() error {
 	r.ended = true
 	for _, rec := range r.queue {
 		rec.Release()
 	}
 	r.queue, r.held = nil, nil
+	if r.builder != nil {
+		r.builder.Release()
+	}
 	if r.current == nil {
 		return nil
 	}
@@ -126,52 +131,45 @@ func (r *Reader) Close() error {
 
 // fill gathers chunks into one batch and cuts it to messages.
 func (r *Reader) fill(ctx context.Context) error {
-	chunk, err := r.gather(ctx)
-	if err != nil || chunk == nil {
+	if r.builder == nil {
+		b, err := vec.NewBuilder(r.schema, r.types, r.mem)
+		if err != nil {
+			return err
+		}
+		r.builder = b
+	}
+	if err := r.gather(ctx); err != nil || r.builder.Rows() == 0 {
 		return err
 	}
 	r.limit = min(2*r.limit, gatherRows)
-	rec, err := vec.ChunkToRecord(chunk, r.schema, r.mem)
-	if err != nil {
-		return err
-	}
+	rec := r.builder.Batch()
 	defer rec.Release()
 	r.queue = Split(rec, TargetBytes)
 	return nil
 }
 
-// gather returns the next chunk as it is when it is large enough, else several
-// appended to each other.
-func (r *Reader) gather(ctx context.Context) (*vec.Chunk, error) {
-	first, err := r.take(ctx)
-	if err != nil || first == nil {
-		return nil, err
-	}
-	count, size := first.Rows(), chunkBytes(first)
-	if 2*count > r.limit || 2*size > gatherBytes {
-		return first, nil
-	}
-	// Room for as many rows of this size as will be gathered, so that columns
-	// are allocated once.
-	room := count + gatherBytes*count/max(1, size) + vec.ChunkRows
-	all := vec.NewChunk(r.types, min(r.limit, room))
-	all.AppendRows(first)
-	for {
-		next, err := r.take(ctx)
-		if err != nil {
-			return nil, err
+// gather appends chunks to the builder until it holds a batch. A chunk that
+// would make it too large waits for the next one.
+func (r *Reader) gather(ctx context.Context) error {
+	size := 0
+	for r.builder.Rows() < r.limit && size < gatherBytes {
+		chunk, err := r.take(ctx)
+		if err != nil || chunk == nil {
+			return err
 		}
-		if next == nil {
-			return all, nil
+		n := chunkBytes(chunk)
+		if have := r.builder.Rows(); have == 0 {
+			r.builder.Expect(min(r.limit, gatherBytes*chunk.Rows()/max(1, n)+vec.ChunkRows))
+		} else if have+chunk.Rows() > r.limit || size+n > gatherBytes+gatherBytes/4 {
+			r.held = chunk
+			return nil
 		}
-		count += next.Rows()
-		size += chunkBytes(next)
-		if count > r.limit || size > gatherBytes {
-			r.held = next
-			return all, nil
+		if err := r.builder.Append(chunk); err != nil {
+			return err
 		}
-		all.AppendRows(next)
+		size += n
 	}
+	return nil
 }
 
 // take is the next chunk with rows over all executions.

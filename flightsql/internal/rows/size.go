@@ -10,13 +10,18 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
-// Split cuts a batch into slices of at most limit bytes each; a row that is
-// larger stands alone. The caller releases each slice, and the batch.
+// Split cuts a batch into slices of at most limit bytes each, of about the same
+// size; a row that is larger stands alone. The caller releases each slice, and
+// the batch.
 func Split(rec arrow.RecordBatch, limit int64) []arrow.RecordBatch {
 	n := int(rec.NumRows())
-	if n > 0 && size(rec, 0, n) <= limit {
+	all := size(rec, 0, n)
+	if n > 0 && all <= limit {
 		rec.Retain()
 		return []arrow.RecordBatch{rec}
+	}
+	if count := (all + limit - 1) / limit; count > 0 {
+		limit = min(limit, all/count+all/(8*count)) // an eighth more, since rows differ
 	}
 	var parts []arrow.RecordBatch
 	for from := 0; from < n; {
