@@ -34,7 +34,7 @@ func sameTypes(obj *schema.Object, cols []*vec.Vector) bool {
 func (r *Rows) documentRecords(obj *schema.Object, pick []int) *records {
 	n := len(pick)
 	sel := make([]int32, n)
-	out := &records{keys: make([]string, n), del: make([]bool, n), source: vec.New(types.Of(types.Binary), n)}
+	out := &records{obj: obj, keys: make([]string, n), del: make([]bool, n), source: vec.New(types.Of(types.Binary), n)}
 	for i, row := range pick {
 		sel[i] = int32(row)
 		out.keys[i] = r.Keys[row]
@@ -49,7 +49,7 @@ func (r *Rows) documentRecords(obj *schema.Object, pick []int) *records {
 // tableRecords copies a table's deletes and rows.
 func (r *Rows) tableRecords(obj *schema.Object, partition int, base uint64) *records {
 	n := r.tableRows()
-	out := &records{}
+	out := &records{obj: obj}
 	for _, id := range r.Gone {
 		out.keys = append(out.keys, id.key())
 		out.del = append(out.del, true)

@@ -1,9 +1,11 @@
 package collection
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/loamdb/loam/internal/schema"
@@ -119,6 +121,9 @@ func sameRecords(t *testing.T, obj *schema.Object, got, want *records) {
 	if fmt.Sprintf("%q %v", got.keys, got.del) != fmt.Sprintf("%q %v", want.keys, want.del) {
 		t.Fatalf("keys %q %v, want %q %v", got.keys, got.del, want.keys, want.del)
 	}
+	if got.obj != obj || want.obj != obj {
+		t.Fatalf("records of %v, want of %v", got.obj, obj)
+	}
 	if (got.source == nil) != (want.source == nil) {
 		t.Fatalf("source %v, want %v", got.source, want.source)
 	}
@@ -166,5 +171,29 @@ func TestNoHandover(t *testing.T) {
 	rec, err := blocks[0].records(&later, 0)
 	if err != nil || len(rec.cols) != len(later.Fields) {
 		t.Fatalf("%d columns, want %d (%v)", len(rec.cols), len(later.Fields), err)
+	}
+}
+
+// What is appended from columns reads the same from the tail, after a restart
+// from the log, and applied.
+func TestHandoverEndToEnd(t *testing.T) {
+	for _, kind := range []schema.Kind{schema.Collection, schema.Table} {
+		b := newBench(t, handoverObject(kind), Options{})
+		for seed := range int64(4) {
+			_, err := b.c.Append(context.Background(), handoverRows(t, rand.New(rand.NewSource(seed)), b.obj, 50))
+			b.must(err)
+		}
+		want := rowsOf(t, b.strong(), nil)
+		if n := 50; len(want) < n {
+			t.Fatalf("%s: %d rows, want at least %d", kind, len(want), n)
+		}
+		b.open()
+		if got := rowsOf(t, b.strong(), nil); !slices.Equal(got, want) {
+			t.Fatalf("%s: other rows after a restart", kind)
+		}
+		b.must(b.c.Apply(context.Background(), nil))
+		if got := rowsOf(t, b.strong(), nil); !slices.Equal(got, want) {
+			t.Fatalf("%s: other rows after an apply", kind)
+		}
 	}
 }
