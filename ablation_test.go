@@ -98,6 +98,11 @@ var ablationQueries = []string{
 	"SELECT id, _fused_score FROM rrf(text_search(docs, 'fox'), vector_search(docs, [1, 0])) WHERE lang <> 'de'",
 	"SELECT s.id, e.name FROM text_search(docs, 'fox') s JOIN emp e ON e.id = s.year - 2019",
 	"SELECT lang, count(*) FROM vector_search(docs, [0, 1]) GROUP BY lang",
+	"SELECT e.id, s.id FROM emp e LEFT JOIN vector_search(docs, [1, 0.5], limit => 1) s ON e.id = s.year - 2019 WHERE s.lang = 'de'",
+	"SELECT e.id, s.id FROM emp e LEFT JOIN vector_search(docs, [1, 0.5], limit => 1) s ON e.id = s.year - 2019 AND s.lang = 'de'",
+	"SELECT id FROM vector_search(docs, [1, 0.5], limit => 1) WHERE lang = 'de' OR (_score > 5 AND false)",
+	"SELECT id FROM (SELECT id, lang FROM vector_search(docs, [1, 0.5]) LIMIT 1) s WHERE lang = 'de'",
+	"SELECT lang, count(*) FROM vector_search(docs, [1, 0.5], limit => 1) GROUP BY lang HAVING lang = 'de'",
 }
 
 // TestAblation runs queries with all optimizer passes, with none, and with each

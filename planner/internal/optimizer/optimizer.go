@@ -31,8 +31,8 @@ type context struct {
 type pass struct {
 	name string
 	run  func(*context, plan.Node) plan.Node
-	// search passes decide what a search means (which conditions it filters
-	// before ranking, how many candidates it takes): a plan with a SearchScan
+	// search passes decide what a search means (which conditions reach it and
+	// filter before ranking, how many candidates it takes): a plan with a SearchScan
 	// runs them even when they are switched off.
 	search bool
 	// late passes run again when parameters have their values. The others have
@@ -43,9 +43,9 @@ type pass struct {
 // passes run in this order. push_down_filter runs again where an outer join has
 // become an inner one and lets more conditions through.
 var passes = []pass{
-	{name: "simplify", run: simplify, late: true},
+	{name: "simplify", run: simplify, search: true, late: true},
 	{name: "push_down_filter", run: pushDownFilter, search: true},
-	{name: "simplify_outer_join", run: simplifyOuterJoin},
+	{name: "simplify_outer_join", run: simplifyOuterJoin, search: true},
 	{name: "push_down_filter", run: pushDownFilter, search: true},
 	{name: "join_order", run: joinOrder},
 	{name: "push_down_limit", run: pushDownLimit, late: true},
