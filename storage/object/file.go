@@ -447,7 +447,7 @@ func (l *lister) visit(dir, base string, e DirEntry) error {
 	}
 	if !e.Dir {
 		if strings.HasPrefix(key, l.prefix) && key > l.after {
-			l.page = append(l.page, Info{Key: key, Size: e.Size})
+			return l.add(dir, key, e.Name)
 		}
 		return nil
 	}
@@ -458,4 +458,18 @@ func (l *lister) visit(dir, base string, e DirEntry) error {
 		return nil // every key inside sorts before after
 	}
 	return l.walk(filepath.Join(dir, e.Name), key)
+}
+
+// add puts a file on the page. Only what goes there is asked for its size: a
+// directory may hold a hundred pages.
+func (l *lister) add(dir, key, name string) error {
+	st, err := l.store.fs.Stat(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // removed since the directory was read
+	}
+	if err != nil {
+		return fail.Wrap(fail.Unavailable, err, "list of %q", key)
+	}
+	l.page = append(l.page, Info{Key: key, Size: st.Size})
+	return nil
 }

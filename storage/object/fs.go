@@ -28,7 +28,7 @@ type FS interface {
 	Mkdir(name string) error
 	// SyncDir makes the entries of the directory durable.
 	SyncDir(name string) error
-	// ReadDir lists a directory in no particular order.
+	// ReadDir lists a directory in no particular order; sizes may be left 0.
 	ReadDir(name string) ([]DirEntry, error)
 	// Stat returns the size of a file.
 	Stat(name string) (DirEntry, error)
@@ -121,11 +121,7 @@ func (osFS) ReadDir(name string) ([]DirEntry, error) {
 	}
 	out := make([]DirEntry, 0, len(entries))
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			continue // removed since the directory was read
-		}
-		out = append(out, DirEntry{Name: e.Name(), Dir: e.IsDir(), Size: info.Size()})
+		out = append(out, DirEntry{Name: e.Name(), Dir: e.IsDir()})
 	}
 	return out, nil
 }

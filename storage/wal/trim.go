@@ -16,7 +16,7 @@ import (
 
 // TrimStats say what a Trim found.
 type TrimStats struct {
-	Listed  int   // segment and index objects in the store
+	Listed  int   // segment and index objects that were looked at: those below the floor
 	Deleted int   // of them
 	Bytes   int64 // of the deleted
 }
@@ -121,6 +121,9 @@ func (l *Log) allRefs(ctx context.Context, objectID uint64, partition int, p *me
 	}
 }
 
+// sweep deletes what lies under the prefix, is below the floor and not live. Keys
+// sort by the day of the ULID and then the ULID, so that it ends at the floor and
+// does not look at the many that are younger.
 func (l *Log) sweep(ctx context.Context, prefix, floor string, live map[string]bool, stats *TrimStats) error {
 	for info, err := range object.All(ctx, l.store, prefix) {
 		if err != nil {
@@ -128,7 +131,10 @@ func (l *Log) sweep(ctx context.Context, prefix, floor string, live map[string]b
 		}
 		stats.Listed++
 		id, ok := idOf(info.Key)
-		if !ok || id >= floor || live[info.Key] {
+		if ok && id >= floor {
+			return nil
+		}
+		if !ok || live[info.Key] {
 			continue
 		}
 		if err := l.store.Delete(ctx, info.Key); err != nil {
