@@ -1,6 +1,7 @@
 package source
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -14,7 +15,7 @@ const maxDiscovered = 1000
 
 // Discover lists the members of documents that the object does not declare, in
 // order of first appearance, with the types that dynamic fields get: integers
-// BIGINT, other numbers DOUBLE, strings TEXT, booleans BOOLEAN, arrays of strings
+// BIGINT, other numbers DOUBLE (those out of range JSON), strings TEXT, booleans BOOLEAN, arrays of strings
 // TEXT[], all else and mixtures JSON. Members that are only null, whose names
 // begin with an underscore, or that do not fit under the limit of fields stay in
 // _source alone. Documents must be valid JSON objects.
@@ -49,10 +50,8 @@ func memberType(v gjson.Result) types.Type {
 		return types.Of(types.Text)
 	case v.IsBool():
 		return types.Of(types.Boolean)
-	case v.Type == gjson.Number && !strings.ContainsAny(v.Raw, ".eE"):
-		return types.Of(types.Int64)
 	case v.Type == gjson.Number:
-		return types.Of(types.Double)
+		return numberType(v.Raw)
 	case v.IsArray():
 		for _, e := range v.Array() {
 			if e.Type != gjson.String {
@@ -60,6 +59,20 @@ func memberType(v gjson.Result) types.Type {
 			}
 		}
 		return types.ListOf(types.Of(types.Text))
+	}
+	return types.Of(types.JSON)
+}
+
+// numberType is the type of a number; one that neither BIGINT nor DOUBLE holds is JSON.
+func numberType(raw string) types.Type {
+	if !strings.ContainsAny(raw, ".eE") {
+		if _, err := strconv.ParseInt(raw, 10, 64); err == nil {
+			return types.Of(types.Int64)
+		}
+		return types.Of(types.JSON)
+	}
+	if _, err := strconv.ParseFloat(raw, 64); err == nil {
+		return types.Of(types.Double)
 	}
 	return types.Of(types.JSON)
 }

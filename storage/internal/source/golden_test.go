@@ -23,6 +23,7 @@ import (
 //	encode            one typed row: name = value; prints _source, and _pk if there is a key
 //	parse             one JSON document as users send it; prints _pk, _source, fields
 //	patch             a document, then typed values; prints the new document
+//	discover          a document a line; prints the fields that they would add
 //
 // Values are written as Loam keeps them: a timestamp in microseconds, a date in
 // days, a decimal unscaled, text as a Go string, binary in hex, lists between |.
@@ -46,6 +47,8 @@ func TestGolden(t *testing.T) {
 				var b []byte
 				b, err = NewExtractor(obj).Patch(doc, rowOf(t, obj, rest), 0)
 				out = string(b) + "\n"
+			case "discover":
+				out = discover(obj, d.Input)
 			default:
 				t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)
 			}
@@ -190,6 +193,18 @@ func readBack(obj *schema.Object, src string, cols []*vec.Vector) error {
 		}
 	}
 	return nil
+}
+
+func discover(obj *schema.Object, input string) string {
+	var docs [][]byte
+	for line := range strings.SplitSeq(input, "\n") {
+		docs = append(docs, []byte(line))
+	}
+	out := ""
+	for _, f := range NewExtractor(obj).Discover(docs) {
+		out += fmt.Sprintf("%s %s\n", f.Name, f.Type)
+	}
+	return out
 }
 
 func parseDocument(obj *schema.Object, input string) (string, error) {
