@@ -29,8 +29,6 @@ func TestTrimEndsAtTheFloor(t *testing.T) {
 		}
 	}
 	put(5 * object.ListPage)
-	// The metastore's clock follows the wall clock by ten seconds a call at most
-	// where time did not pass; let it arrive.
 	w.clk.Advance(time.Minute)
 	s := w.trim(10 * time.Minute)
 	if s.Deleted != 30 || s.Listed != 31 {
