@@ -158,7 +158,7 @@ func caretPad(line string, n int) string {
 // or "" when none is close enough to suggest.
 func Closest(name string, candidates []string) string {
 	name = strings.ToLower(name)
-	best, bestDist := "", max(2, len(name)/3)+1
+	best, bestDist := "", min(max(2, len(name)/3)+1, len(name))
 	for _, c := range candidates {
 		if d := editDistance(name, strings.ToLower(c), bestDist); d < bestDist {
 			best, bestDist = c, d
