@@ -66,7 +66,11 @@ func blockSums(b []byte) []uint64 {
 
 // encodeBundle lays the sections out behind one another and appends the table.
 func encodeBundle(t bundleTable, names []string, sections map[string][]byte) ([]byte, error) {
-	var b []byte
+	size := 64 << 10 // the table, as a rule
+	for _, sec := range sections {
+		size += len(sec) + 64
+	}
+	b := make([]byte, 0, size)
 	for _, name := range names {
 		sec := sections[name]
 		if sec == nil {

@@ -189,6 +189,10 @@ func (b *segmentBuilder) addLance(ctx context.Context, v *view, chunk int, sel [
 		if err != nil {
 			return err
 		}
+		if sel == nil {
+			wide[ref.name] = col.Flatten()
+			continue
+		}
 		out := vec.New(ref.t, count)
 		out.AppendRows(col, sel, count)
 		wide[ref.name] = out

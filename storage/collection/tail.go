@@ -165,17 +165,17 @@ func (g *generation) index(rec *records) error {
 	return nil
 }
 
-// textValues are the strings of a TEXT or TEXT[] row.
+// textValues are the strings of a TEXT or TEXT[] row of a flat vector, which
+// they may alias.
 func textValues(v *vec.Vector, i int) []string {
 	if v.IsNull(i) {
 		return nil
 	}
-	val := v.Value(i)
 	if v.Type.Kind != types.List {
-		return []string{val.Str}
+		return []string{v.Strings.At(i)}
 	}
 	var out []string
-	for _, e := range val.List {
+	for _, e := range v.Value(i).List {
 		if !e.Null {
 			out = append(out, e.Str)
 		}
