@@ -134,6 +134,12 @@ func (k *block) where() error {
 		}
 		preds = append(preds, p)
 	}
+	if _, search := k.node.(*plan.SearchScan); search && len(c.joins) > 0 {
+		// It could only be applied to the ranked rows, and then fewer than the
+		// search's limit would come back although more match.
+		return k.b.fail(fail.Unsupported, k.sel.Where.Pos(), "a subquery in WHERE cannot filter before a search ranks").
+			WithHint("List the values in IN (…), or search in a derived table, FROM (SELECT * FROM …) s, to filter the ranked rows")
+	}
 	var err error
 	if k.node, err = k.b.applyAll(k.node, c.joins); err != nil {
 		return err
