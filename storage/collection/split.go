@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
@@ -127,7 +128,7 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 		if err != nil {
 			return nil, err
 		}
-		rec, err := f.Read(ctx, []string{c.name}, int64(from), int64(n))
+		rec, err := f.ReadWith(ctx, heap, []string{c.name}, int64(from), int64(n))
 		return fromRecord(rec, c.t, err)
 	}
 	sec, err := s.columns(ctx)
@@ -147,19 +148,16 @@ func (s *split) hasField(id int32) bool {
 	return false
 }
 
-// fromRecord converts the one column of a record batch and releases it.
+// heap gives memory that the collector owns: vectors share it with the record
+// batches that they are made of, which need no release.
+var heap = memory.NewGoAllocator()
+
+// fromRecord is the one column of a record batch from heap.
 func fromRecord(rec arrow.RecordBatch, t types.Type, err error) (*vec.Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rec.Release()
-	v, err := vec.FromArrow(rec.Column(0), t)
-	if err != nil {
-		return nil, err
-	}
-	out := vec.New(t, v.N) // the copy outlives the batch
-	out.AppendRows(v, nil, v.N)
-	return out, nil
+	return vec.FromArrow(rec.Column(0), t)
 }
 
 func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
@@ -176,7 +174,7 @@ func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector,
 	if err != nil {
 		return nil, err
 	}
-	rec, err := f.Take(ctx, []string{c.name}, rows)
+	rec, err := f.TakeWith(ctx, heap, []string{c.name}, rows)
 	return fromRecord(rec, c.t, err)
 }
 
@@ -209,7 +207,7 @@ func (s *split) vectorColumn(ctx context.Context, c colRef) (*vec.Vector, error)
 	if v := s.vectors[c.id]; v != nil {
 		return v, nil
 	}
-	rec, err := f.Read(ctx, []string{c.name}, 0, int64(s.seg.Rows))
+	rec, err := f.ReadWith(ctx, heap, []string{c.name}, 0, int64(s.seg.Rows))
 	v, err := fromRecord(rec, c.t, err)
 	if err != nil {
 		return nil, err
