@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 )
 
@@ -66,6 +67,7 @@ func etcdConfig(dir string, opt EmbeddedOptions) *embed.Config {
 	cfg.InitialCluster = "loam=" + nowhere.String()
 	cfg.TickMs, cfg.ElectionMs = 10, 100
 	cfg.SnapshotCount, cfg.SnapshotCatchUpEntries = 1000, 100
+	cfg.MaxWalFiles, cfg.MaxSnapFiles = 2, 2
 	cfg.QuotaBackendBytes = opt.QuotaBytes
 	if cfg.QuotaBackendBytes == 0 {
 		cfg.QuotaBackendBytes = defaultQuota
@@ -80,7 +82,15 @@ func etcdConfig(dir string, opt EmbeddedOptions) *embed.Config {
 	return cfg
 }
 
+// segmentBytes is the size of one file of etcd's own log, which is allocated
+// ahead. etcd's 64 MiB are for clusters; a small store should look small.
+const segmentBytes = 8 << 20
+
+// smallSegments sets etcd's process-wide segment size, before the first start.
+var smallSegments = sync.OnceFunc(func() { wal.SegmentSizeBytes = segmentBytes })
+
 func startEtcd(ctx context.Context, dir string, opt EmbeddedOptions) (*etcdKV, error) {
+	smallSegments()
 	e, err := embed.StartEtcd(etcdConfig(dir, opt))
 	if err != nil {
 		return nil, fail.Wrap(fail.Unavailable, err, "metastore in %q", dir)
