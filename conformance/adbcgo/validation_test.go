@@ -205,4 +205,3 @@ func int64Batch(fields ...string) arrow.RecordBatch {
 	}
 	return b.NewRecordBatch()
 }
-
