@@ -113,7 +113,9 @@ func (p packed) at(i int) uint64 {
 func unpack[T int32 | int64](p packed) []T {
 	out := make([]T, p.n)
 	i := 0
-	if p.width > 0 && p.width <= maxLoad && len(p.b) >= 8 {
+	if p.width > 0 && 64%p.width == 0 {
+		i = unpackWords(out, p)
+	} else if p.width > 0 && p.width <= maxLoad && len(p.b) >= 8 {
 		mask := ^uint64(0) >> (64 - p.width)
 		// Up to here eight bytes from the value's first byte on lie inside.
 		whole := min(p.n, ((len(p.b)-8)*8+7)/p.width+1)
@@ -128,4 +130,21 @@ func unpack[T int32 | int64](p packed) []T {
 		out[i] = T(p.at(i))
 	}
 	return out
+}
+
+// unpackWords is unpack for widths of which a word holds a whole number, as far
+// as words are full. It returns the number of values.
+func unpackWords[T int32 | int64](out []T, p packed) int {
+	per := 64 / p.width
+	mask, shift := ^uint64(0)>>(64-p.width), p.width&63
+	full := p.n / per
+	for w := range full {
+		x := binary.LittleEndian.Uint64(p.b[8*w:])
+		dst := out[w*per : (w+1)*per]
+		for j := range dst {
+			dst[j] = T(p.base + x&mask)
+			x >>= shift
+		}
+	}
+	return full * per
 }
