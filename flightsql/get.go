@@ -92,7 +92,7 @@ func (s *Server) open(ctx context.Context, content *ticket.Content) (*rows.Reade
 			return nil, err
 		}
 		return res, nil
-	}), nil
+	}).Hurry(s.opts.Clock), nil
 }
 
 // send writes batches until the end, at least one: some clients take a stream

@@ -79,5 +79,5 @@ func (s *Server) openScan(ctx context.Context, content *ticket.Content) (*rows.R
 		_ = res.Close()
 		return nil, fail.New(fail.SnapshotExpired, "the columns of the object have changed since the plan was made")
 	}
-	return rows.Of(rows.Schema(res.Columns), rows.Types(res.Columns), s.slabs, res), nil
+	return rows.Of(rows.Schema(res.Columns), rows.Types(res.Columns), s.slabs, res).Hurry(s.opts.Clock), nil
 }

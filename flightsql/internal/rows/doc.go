@@ -3,5 +3,5 @@
 // larger than a message should be.
 //
 // In: chunks of vectors. Out: Arrow record batches that the caller releases. It
-// never sees a socket. It imports vec, plan and fail.
+// never sees a socket. It imports vec, plan and clock.
 package rows

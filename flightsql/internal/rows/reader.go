@@ -2,11 +2,13 @@ package rows
 
 import (
 	"context"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -32,6 +34,10 @@ const (
 	gatherBytes = 1 << 20
 	gatherRows  = 128 << 10
 )
+
+// patience is how long rows wait for others of their batch: the batch is closed
+// with the first chunk that comes later.
+const patience = 100 * time.Millisecond
 
 // Schema is the Arrow schema of a result. Every field is nullable and carries
 // no metadata: some clients show metadata as labels.
@@ -65,6 +71,7 @@ type Reader struct {
 	builder *vec.Builder
 	held    *vec.Chunk // read ahead of the batch it goes into
 	limit   int        // rows of the next batch
+	clock   clock.Clock
 	queue   []arrow.RecordBatch
 	ended   bool
 }
@@ -78,6 +85,13 @@ func NewReader(schema *arrow.Schema, ts []types.Type, mem memory.Allocator, open
 func Of(schema *arrow.Schema, ts []types.Type, mem memory.Allocator, chunks Chunks) *Reader {
 	r := NewReader(schema, ts, mem, func(context.Context, int) (Chunks, error) { return nil, nil })
 	r.current = chunks
+	return r
+}
+
+// Hurry makes batches of a slow result go out early, by the clock; without it
+// they are as large as they may be. It is called before Next.
+func (r *Reader) Hurry(c clock.Clock) *Reader {
+	r.clock = c
 	return r
 }
 
@@ -151,8 +165,8 @@ func (r *Reader) fill(ctx context.Context) error {
 // gather appends chunks to the builder until it holds a batch. A chunk that
 // would make it too large waits for the next one.
 func (r *Reader) gather(ctx context.Context) error {
-	size := 0
-	for r.builder.Rows() < r.limit && size < gatherBytes {
+	size, late := 0, r.deadline()
+	for r.builder.Rows() < r.limit && size < gatherBytes && (r.builder.Rows() == 0 || !late()) {
 		chunk, err := r.take(ctx)
 		if err != nil || chunk == nil {
 			return err
@@ -170,6 +184,15 @@ func (r *Reader) gather(ctx context.Context) error {
 		size += n
 	}
 	return nil
+}
+
+// deadline tells whether rows that come now have waited long enough.
+func (r *Reader) deadline() (late func() bool) {
+	if r.clock == nil {
+		return func() bool { return false }
+	}
+	start := r.clock.Mono()
+	return func() bool { return r.clock.Mono()-start > patience }
 }
 
 // take is the next chunk with rows over all executions.

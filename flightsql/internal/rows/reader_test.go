@@ -3,13 +3,16 @@ package rows
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"pgregory.net/rapid"
 
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -232,4 +235,48 @@ func value(t *rapid.T, typ types.Type) vec.Value {
 		v.Sparse = vec.SparseRow{Indices: []uint32{1, 9}, Values: []float32{.5, 2}}
 	}
 	return v
+}
+
+// slow is a result whose every chunk takes a while.
+type slow struct {
+	list
+	clock *clock.Manual
+	takes time.Duration
+}
+
+func (s *slow) Next(ctx context.Context) (*vec.Chunk, error) {
+	s.clock.Advance(s.takes)
+	return s.list.Next(ctx)
+}
+
+func TestRowsOfASlowResultDoNotWait(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	for _, c := range []struct {
+		takes time.Duration
+		want  []int64
+	}{
+		{time.Millisecond, []int64{2048, 4096, 4096}},
+		{60 * time.Millisecond, []int64{2048, 4096, 4096}},
+		{101 * time.Millisecond, []int64{2048, 2048, 2048, 2048, 2048}},
+		{time.Hour, []int64{2048, 2048, 2048, 2048, 2048}},
+	} {
+		src := &slow{clock: clock.NewManual(time.Unix(0, 0)), takes: c.takes}
+		for i := range 5 {
+			src.chunks = append(src.chunks, numbered(i*2048, 2048, 1))
+		}
+		if got := drain(t, Of(Schema(columns), Types(columns), mem, src).Hurry(src.clock)); !slices.Equal(got, c.want) {
+			t.Errorf("chunks that take %s: batches of %v, want %v", c.takes, got, c.want)
+		}
+	}
+}
+
+// TestCutsAreEven: a batch slightly too large does not leave a crumb.
+func TestCutsAreEven(t *testing.T) {
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	src := &list{chunks: []*vec.Chunk{numbered(0, 2048, 1<<10)}}
+	if sizes := drain(t, Of(Schema(columns), Types(columns), mem, src)); len(sizes) != 2 || sizes[1] < 700 {
+		t.Errorf("2 MiB and a little in batches of %v rows", sizes)
+	}
 }
