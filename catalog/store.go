@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
@@ -13,11 +14,43 @@ import (
 )
 
 // Catalog reads and changes names and descriptions in a metastore. It implements
-// [Reader]. Safe for concurrent use; it caches nothing.
-type Catalog struct{ meta metastore.Store }
+// [Reader]. Safe for concurrent use. Every read asks the metastore; only the
+// decoded form of a row that has not changed is kept.
+type Catalog struct {
+	meta metastore.Store
+
+	mu      sync.Mutex // guards the field below
+	decoded map[uint64]*schema.Object
+}
+
+// maxDecoded bounds the kept descriptions; beyond it they are all dropped.
+const maxDecoded = 4096
 
 // New returns the catalog of a metastore.
-func New(meta metastore.Store) *Catalog { return &Catalog{meta: meta} }
+func New(meta metastore.Store) *Catalog {
+	return &Catalog{meta: meta, decoded: map[uint64]*schema.Object{}}
+}
+
+// describe is decode, once per object and schema version.
+func (c *Catalog) describe(row metastore.Object) (*schema.Object, error) {
+	c.mu.Lock()
+	o := c.decoded[row.ID]
+	c.mu.Unlock()
+	if o != nil && o.Incarnation == row.Incarnation && o.SchemaVersion == row.SchemaVersion && o.Name == row.Name && o.Namespace == row.Namespace {
+		return o, nil
+	}
+	o, err := decode(row)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.decoded) >= maxDecoded {
+		clear(c.decoded)
+	}
+	c.decoded[row.ID] = o
+	return o, nil
+}
 
 // definition is the JSON of an object's description in the metastore.
 type definition struct {
@@ -94,7 +127,7 @@ func (c *Catalog) Lookup(ctx context.Context, namespace, name Name) (*schema.Obj
 		return nil, fail.New(fail.UndefinedNamespace, "there is no namespace %q", namespace.Text).
 			WithHint("Quoted names match exactly; did you mean %q?", row.Namespace)
 	}
-	return decode(row)
+	return c.describe(row)
 }
 
 func (c *Catalog) noNamespace(ctx context.Context, name string) error {
@@ -129,7 +162,7 @@ func (c *Catalog) ByID(ctx context.Context, id uint64) (*schema.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decode(row)
+	return c.describe(row)
 }
 
 // Namespaces implements Reader.
@@ -153,7 +186,7 @@ func (c *Catalog) Objects(ctx context.Context, namespace string) ([]*schema.Obje
 	}
 	out := make([]*schema.Object, 0, len(rows))
 	for _, r := range rows {
-		o, err := decode(r)
+		o, err := c.describe(r)
 		if err != nil {
 			return nil, err
 		}
@@ -203,7 +236,7 @@ func (c *Catalog) Create(ctx context.Context, o *schema.Object) (*schema.Object,
 		}
 		return nil, err
 	}
-	return decode(row)
+	return c.describe(row)
 }
 
 // Drop removes an object.
@@ -239,7 +272,7 @@ func (c *Catalog) AddFields(ctx context.Context, o *schema.Object, fields []sche
 		}
 		row, err := c.meta.UpdateObject(ctx, o.ID, o.SchemaVersion, def)
 		if err == nil {
-			return decode(row)
+			return c.describe(row)
 		}
 		if !fail.Is(err, fail.Conflict) {
 			return nil, err

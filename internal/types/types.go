@@ -122,7 +122,7 @@ func Named(name string, args []int64) (Type, bool) {
 		return DecimalOf(20, 0), true
 	case "DECIMAL", "NUMERIC", "DEC":
 		return decimalNamed(args)
-	case "TEXT", "VARCHAR", "CHAR", "STRING", "CHARACTER VARYING", "CHARACTER", "BPCHAR", "NAME", "UUID":
+	case "TEXT", "VARCHAR", "CHAR", "STRING", "CHARACTER VARYING", "CHARACTER", "BPCHAR", "NAME":
 		return Of(Text), true
 	case "BINARY", "BYTEA", "BLOB", "VARBINARY", "BINARY VARYING":
 		return Of(Binary), true
