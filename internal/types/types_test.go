@@ -55,7 +55,7 @@ func TestNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"boolean": "BOOLEAN", "Bool": "BOOLEAN", "integer": "INT", "int4": "INT", "smallint": "INT", "bigint": "BIGINT", "int8": "BIGINT",
 		"double  precision": "DOUBLE", "real": "DOUBLE", "decimal": "DECIMAL(18,3)", "numeric": "DECIMAL(18,3)", "varchar": "TEXT",
-		"character varying": "TEXT", "uuid": "TEXT", "bytea": "BINARY", "date": "DATE", "timestamp with time zone": "TIMESTAMP",
+		"character varying": "TEXT", "bytea": "BINARY", "date": "DATE", "timestamp with time zone": "TIMESTAMP",
 		"interval": "INTERVAL", "jsonb": "JSON", "sparse vector": "SPARSE VECTOR", "bigint unsigned": "DECIMAL(20,0)",
 		"vector": "", "list": "", "unknown": "", "": "", "int[]": "",
 	} {
