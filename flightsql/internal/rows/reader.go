@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,11 +28,13 @@ type Open func(ctx context.Context, i int) (Chunks, error)
 // TargetBytes is the size that a batch does not exceed, unless one row does.
 const TargetBytes = 2 << 20
 
-// Chunks are gathered up to gatherBytes or gatherRows; the first chunk goes out
+// Chunks are gathered up to gatherBytes or gatherRows, and a last one as long as
+// it stays within fullBytes; the first chunk goes out
 // at once and each batch may be twice as long as the one before, so that the
 // first rows arrive soon.
 const (
 	gatherBytes = 1 << 20
+	fullBytes   = gatherBytes + gatherBytes/4
 	gatherRows  = 128 << 10
 )
 
@@ -69,8 +72,8 @@ type Reader struct {
 	current Chunks
 	opened  int
 	builder *vec.Builder
-	held    *vec.Chunk // read ahead of the batch it goes into
-	limit   int        // rows of the next batch
+	held    []*vec.Chunk // read ahead of the batch they go into
+	limit   int          // rows of the next batch
 	clock   clock.Clock
 	queue   []arrow.RecordBatch
 	ended   bool
@@ -173,9 +176,9 @@ func (r *Reader) gather(ctx context.Context) error {
 		}
 		n := chunkBytes(chunk)
 		if have := r.builder.Rows(); have == 0 {
-			r.builder.Expect(min(r.limit, gatherBytes*chunk.Rows()/max(1, n)+vec.ChunkRows))
-		} else if have+chunk.Rows() > r.limit || size+n > gatherBytes+gatherBytes/4 {
-			r.held = chunk
+			r.builder.Expect(max(chunk.Rows(), min(r.limit, fullBytes*chunk.Rows()/max(1, n))))
+		} else if have+chunk.Rows() > r.limit || size+n > fullBytes {
+			r.held = slices.Insert(r.held, 0, chunk)
 			return nil
 		}
 		if err := r.builder.Append(chunk); err != nil {
@@ -197,8 +200,9 @@ func (r *Reader) deadline() (late func() bool) {
 
 // take is the next chunk with rows over all executions.
 func (r *Reader) take(ctx context.Context) (*vec.Chunk, error) {
-	if c := r.held; c != nil {
-		r.held = nil
+	if len(r.held) > 0 {
+		c := r.held[0]
+		r.held = r.held[1:]
 		return c, nil
 	}
 	for {
@@ -226,7 +230,32 @@ func (r *Reader) take(ctx context.Context) (*vec.Chunk, error) {
 			continue
 		}
 		if chunk.Rows() > 0 {
-			return chunk, nil
+			pieces := cut(chunk)
+			r.held = pieces[1:]
+			return pieces[0], nil
 		}
 	}
+}
+
+// cut divides a chunk that is larger than a batch, so that its rows are still in
+// the processor's cache when they are sent.
+func cut(c *vec.Chunk) []*vec.Chunk {
+	n := c.Rows()
+	count := min(n, (chunkBytes(c)+gatherBytes-1)/gatherBytes)
+	if count <= 1 {
+		return []*vec.Chunk{c}
+	}
+	pieces := make([]*vec.Chunk, count)
+	for i := range pieces {
+		from, to := i*n/count, (i+1)*n/count
+		if c.Sel != nil {
+			pieces[i] = &vec.Chunk{Cols: c.Cols, N: c.N, Sel: c.Sel[from:to]}
+			continue
+		}
+		pieces[i] = &vec.Chunk{Cols: make([]*vec.Vector, len(c.Cols)), N: to - from}
+		for j, col := range c.Cols {
+			pieces[i].Cols[j] = col.Slice(from, to)
+		}
+	}
+	return pieces
 }
