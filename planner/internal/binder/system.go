@@ -206,10 +206,14 @@ func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, err
 		}
 		return []expr.Expr{fieldIs(scan, "namespace", obj.Namespace), fieldIs(scan, "table", obj.Name)}, nil
 	case ast.ShowTables, ast.ShowCollections:
+		ns := b.env.Namespace
 		if !s.Name.IsZero() {
-			ns, err := b.namespace(s.Name)
-			return []expr.Expr{fieldIs(scan, "namespace", ns)}, err
+			var err error
+			if ns, err = b.namespace(s.Name); err != nil {
+				return nil, err
+			}
 		}
+		return []expr.Expr{fieldIs(scan, "namespace", ns)}, nil
 	}
 	return nil, nil
 }
