@@ -107,6 +107,12 @@ func textBytes(c *vec.Chunk, col *vec.Vector) int {
 		values = &col.Dict.Strings
 	}
 	total := 0
+	if col.Encoding == vec.Flat && c.Sel == nil {
+		for i := range values.Views {
+			total += int(values.Views[i].Len)
+		}
+		return total
+	}
 	for i := range c.Rows() {
 		if row := col.Row(c.RowAt(i)); row < values.Len() {
 			total += int(values.Views[row].Len)
