@@ -128,3 +128,26 @@ def garbage_commands_and_paths_are_refused(env: Env) -> None:
                 continue
             raise AssertionError(f"{what}: no error")
     equal(env.rows("SELECT 1"), [(1,)], "answer afterwards")
+
+
+@check(CLIENT)
+def a_row_of_64_mib_is_refused_and_nothing_is_written(env: Env) -> None:
+    """By bulk ingest, by SQL and over HTTP: a typed error each time, and the server goes on."""
+    name = corpus.filled(env, "huge", 3)
+    huge = "x" * (64 << 20)
+    table = pa.table({"id": ["huge"], "title": [huge]})
+    failures = 0
+    with env.cursor() as cur:
+        for attempt in (
+            lambda: cur.adbc_ingest(name, table, mode="append"),
+            lambda: cur.execute(f"INSERT INTO {name} (id, title) VALUES (?, ?)", ("huge", huge)),
+        ):
+            try:
+                attempt()
+            except adbc_driver_manager.Error as error:
+                failures += 1
+                true(len(str(error)) < 4096, "a short message")
+    equal(failures, 2, "refusals")
+    answer = env.post(f"/v1/namespaces/public/collections/{name}/documents", {"documents": [{"id": "huge", "title": huge}]})
+    true(400 <= answer.status < 500, f"status {answer.status}")
+    equal(env.rows(f"SELECT count(*) FROM {name}"), [(3,)], "rows afterwards")
