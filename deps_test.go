@@ -35,7 +35,7 @@ storage/object < internal/fail internal/clock ; ulid xxh3 sys
 storage/wal < internal/fail internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4
 storage/internal/column < internal/fail internal/types internal/vec ; arrow compress
-storage/internal/source < internal/fail internal/types internal/vec internal/schema ; arrow gjson
+storage/internal/source < internal/fail internal/types internal/vec internal/schema storage/internal/dense ; arrow gjson
 storage/internal/postings < internal/fail ; roaring xxh3
 storage/internal/text < internal/fail storage/internal/postings ; bleve vellum roaring xxh3 segment stemmer
 storage/internal/dense < internal/fail storage/internal/postings ; roaring cpuid

@@ -11,6 +11,7 @@ import (
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/internal/dense"
 )
 
 // MaxDocumentBytes is the largest document.
@@ -159,22 +160,14 @@ func CheckVector(f *schema.Field, v vec.Value) error {
 	if f.Type.Kind == types.Sparse {
 		return checkSparse(v.Sparse)
 	}
-	if len(v.Vec) != int(f.Type.Dim) {
-		return fail.New(fail.InvalidVector, "a vector of dimension %d where %s is declared", len(v.Vec), f.Type).
-			WithHint("Give exactly %d numbers.", f.Type.Dim)
-	}
-	zero := true
-	for i, x := range v.Vec {
-		if f64 := float64(x); math.IsNaN(f64) || math.IsInf(f64, 0) {
-			return fail.New(fail.InvalidVector, "element %d of the vector is %v", i, x).WithHint("Vectors hold finite numbers only.")
+	metric := dense.L2 // without a declared distance any finite vector will do
+	if f.Metric != "" {
+		var err error
+		if metric, err = dense.MetricByName(string(f.Metric)); err != nil {
+			return err
 		}
-		zero = zero && x == 0
 	}
-	if zero && f.Metric == schema.Cosine {
-		return fail.New(fail.InvalidVector, "a zero vector has no direction, and the distance is cosine").
-			WithHint("Store NULL, or declare the field with DISTANCE l2 or dot.")
-	}
-	return nil
+	return dense.ValidateVector(metric, int(f.Type.Dim), v.Vec)
 }
 
 func checkSparse(s vec.SparseRow) error {
