@@ -72,6 +72,21 @@ func (e *Error) At(text string, offset int) *Error {
 	return e
 }
 
+// Within returns e with its place counted in script, where e's own statement
+// starts at byte offset start. An error without a place stays as it is.
+func (e *Error) Within(script string, start int) *Error {
+	if e.Pos.Line == 0 {
+		return e
+	}
+	out, from := *e, PosAt(script, start)
+	if e.Pos.Line == 1 {
+		out.Pos.Column += from.Column - 1
+	}
+	out.Pos.Line += from.Line - 1
+	out.Pos.Offset += from.Offset
+	return &out
+}
+
 // Error is the message with place and hint, without the SQLSTATE.
 func (e *Error) Error() string {
 	var b strings.Builder
@@ -129,13 +144,35 @@ func Render(err error, statement string) string {
 		fmt.Fprintf(&b, "\nLINE %d, COLUMN %d:", e.Pos.Line, e.Pos.Column)
 		lines := strings.Split(statement, "\n")
 		if e.Pos.Line <= len(lines) {
-			fmt.Fprintf(&b, "\n  %s\n  %s^", lines[e.Pos.Line-1], caretPad(lines[e.Pos.Line-1], e.Pos.Column-1))
+			line, column := window(lines[e.Pos.Line-1], e.Pos.Column-1)
+			fmt.Fprintf(&b, "\n  %s\n  %s^", line, caretPad(line, column))
 		}
 	}
 	if e.Hint != "" {
 		b.WriteString("\nHINT: " + e.Hint)
 	}
 	return b.String()
+}
+
+// maxExcerpt is the widest excerpt of a statement under an error, in characters.
+const maxExcerpt = 100
+
+// window cuts a long line to what surrounds character at, and says where at is
+// in what is left.
+func window(line string, at int) (string, int) {
+	runes := []rune(line)
+	if len(runes) <= maxExcerpt {
+		return line, at
+	}
+	from := min(max(at-maxExcerpt/2, 0), len(runes)-maxExcerpt)
+	head, tail := "", ""
+	if from > 0 {
+		head = "…"
+	}
+	if from+maxExcerpt < len(runes) {
+		tail = "…"
+	}
+	return head + string(runes[from:from+maxExcerpt]) + tail, at - from + len([]rune(head))
 }
 
 // caretPad keeps tabs so that the caret stays under its character.

@@ -87,6 +87,28 @@ func TestRenderOfOthers(t *testing.T) {
 	}
 }
 
+// TestWithin: a place in a statement, counted in the script, is the place that
+// the script itself would give.
+func TestWithin(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		script := rapid.StringOf(rapid.SampledFrom([]rune("a\n\t;ä"))).Draw(rt, "script")
+		var starts []int
+		for i := range script {
+			starts = append(starts, i)
+		}
+		starts = append(starts, len(script))
+		i := rapid.IntRange(0, len(starts)-1).Draw(rt, "start")
+		start, at := starts[i], starts[rapid.IntRange(i, len(starts)-1).Draw(rt, "at")]
+		got := New(Syntax, "bad").At(script[start:], at-start).Within(script, start).Pos
+		if want := PosAt(script, at); got != want {
+			rt.Fatalf("%q, statement from %d, place %d: %+v, want %+v", script, start, at, got, want)
+		}
+	})
+	if e := New(Syntax, "bad"); e.Within("a\nb", 2) != e {
+		t.Error("an error without a place got one")
+	}
+}
+
 func TestPosAt(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("a\n\tä😀"))).Draw(rt, "text")

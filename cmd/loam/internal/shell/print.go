@@ -32,7 +32,8 @@ func newWriter(f Format, out io.Writer, cols []plan.Column) writer {
 	return newTable(out, cols)
 }
 
-// maxCell is the widest cell of a table, in characters.
+// maxCell is the widest cell of a table of several columns, in characters. A lone
+// column, as a plan or a document, is printed whole.
 const maxCell = 60
 
 // tableWriter keeps all cells, for widths are known at the end.
@@ -65,17 +66,17 @@ func (t *tableWriter) chunk(c *vec.Chunk) error {
 	for i := range c.Rows() {
 		var cells []string
 		for _, col := range c.Cols {
-			cells = append(cells, cell(col.Value(c.RowAt(i))))
+			cells = append(cells, cell(col.Value(c.RowAt(i)), len(c.Cols) > 1))
 		}
 		t.add(cells)
 	}
 	return nil
 }
 
-// cell is a value on one line, cut where it is too wide.
-func cell(v vec.Value) string {
+// cell is a value on one line; cut shortens it where it is too wide.
+func cell(v vec.Value, cut bool) string {
 	s := strings.NewReplacer("\n", "⏎", "\r", "", "\t", " ").Replace(v.String())
-	if utf8.RuneCountInString(s) <= maxCell {
+	if !cut || utf8.RuneCountInString(s) <= maxCell {
 		return s
 	}
 	return string([]rune(s)[:maxCell-1]) + "…"

@@ -89,13 +89,16 @@ func TestOnlyTheLastResultIsPrinted(t *testing.T) {
 	if len(ran) != 4 {
 		t.Errorf("after the error the script went on: %q", ran)
 	}
-	if want := "ERROR 42703: no such column\nLINE 1, COLUMN 8:\n  SELECT failing\n         ^\n"; errs.String() != want {
+	if want := "ERROR 42703: no such column\nLINE 1, COLUMN 18:\n  SELECT 1; SELECT failing; SELECT 3\n                   ^\n"; errs.String() != want {
 		t.Errorf("error\n%s\nwant\n%s", errs.String(), want)
 	}
 }
 
 func TestWideCellsAreCut(t *testing.T) {
-	if got := cell(vec.Text(strings.Repeat("ä", 100))); len([]rune(got)) != maxCell || !strings.HasSuffix(got, "…") {
+	if got := cell(vec.Text(strings.Repeat("ä", 100)), false); len([]rune(got)) != 100 {
+		t.Errorf("a lone column was cut: %q", got)
+	}
+	if got := cell(vec.Text(strings.Repeat("ä", 100)), true); len([]rune(got)) != maxCell || !strings.HasSuffix(got, "…") {
 		t.Errorf("cell %q", got)
 	}
 }
