@@ -2,6 +2,7 @@ package flightsql
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -113,9 +114,13 @@ func needsNoCredentials(method string) bool {
 }
 
 // around runs a handler: credentials before, and after it errors become statuses
-// with trailers, also a panic, and the call is counted.
+// with trailers, also a panic, and the call is counted. The call ends with its
+// client's or with the server.
 func (s *Server) around(ctx context.Context, method string, setTrailer func(metadata.MD), handle func(context.Context) error) error {
 	start := s.opts.Clock.Mono()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ending, cancel)()
 	err := func() (err error) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -136,6 +141,9 @@ func (s *Server) around(ctx context.Context, method string, setTrailer func(meta
 	if err == nil {
 		s.metrics.call(name, "OK", s.opts.Clock.Mono()-start)
 		return nil
+	}
+	if s.ending.Err() != nil && (fail.Is(err, fail.Canceled) || errors.Is(err, context.Canceled)) {
+		err = fail.New(fail.Unavailable, "the server is stopping and has ended the call").WithHint("Try again when it has started.")
 	}
 	st, trailers := toStatus(err)
 	s.metrics.call(name, st.Code().String(), s.opts.Clock.Mono()-start)

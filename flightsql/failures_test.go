@@ -345,6 +345,12 @@ func TestShutdownEndsWhatDoesNotEnd(t *testing.T) {
 	if err := c.srv.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "the server is stopping") {
+		t.Errorf("the client was told %v", err)
+	}
 	until(t, "closing", func() bool { return chunks.Closed() > 0 })
 }
 

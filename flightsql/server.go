@@ -44,7 +44,12 @@ type Server struct {
 	metrics  *metrics
 	grpc     *grpc.Server
 	health   *health.Server
+	ending   context.Context // ends when running calls must
+	end      context.CancelFunc
 }
+
+// lastWords is how long calls that Shutdown ends have to say so to their clients.
+const lastWords = time.Second
 
 // service is the Flight service; its methods are spread over the files of this
 // package. Apart from Server, so that Server's methods are the package's door.
@@ -81,6 +86,7 @@ func newServer(e engine.Engine, o Options) (*Server, error) {
 		metrics:  newMetrics(o.Registry),
 		health:   health.NewServer(),
 	}
+	s.ending, s.end = context.WithCancel(context.Background())
 	for _, f := range e.Functions() {
 		s.meta.Functions = append(s.meta.Functions, f.Name)
 	}
@@ -119,11 +125,19 @@ func (s *Server) Serve(lis net.Listener) error {
 }
 
 // Shutdown stops accepting, waits for running calls, and ends them when ctx
-// does. It returns ctx's error in that case. It may be called at any time.
+// does: their clients are told so, and a call that still runs a second later is
+// cut off. It returns ctx's error in that case. It may be called at any time.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.health.Shutdown()
-	stop := context.AfterFunc(ctx, s.grpc.Stop)
+	drained, finish := context.WithCancel(context.Background())
+	stop := context.AfterFunc(ctx, func() {
+		s.end()
+		_ = s.opts.Clock.Sleep(drained, lastWords)
+		s.grpc.Stop()
+	})
 	s.grpc.GracefulStop()
+	finish()
+	s.end()
 	s.slabs.Close()
 	if !stop() {
 		return ctx.Err()

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,7 @@ type server struct {
 	engine     *loam.Engine
 	flight     *flightsql.Server
 	http       *http.Server
+	endHTTP    context.CancelFunc // ends running requests
 	flightAddr string
 	httpAddr   string
 	failed     chan error
@@ -124,7 +126,13 @@ func (s *server) listen(cfg serveConfig) error {
 		return err
 	}
 	s.httpAddr = web.Addr().String()
-	s.http = &http.Server{Handler: rest.Handler(s.engine, rest.Options{Registry: reg}), ReadHeaderTimeout: 10 * time.Second}
+	requests, end := context.WithCancel(context.Background())
+	s.endHTTP = end
+	s.http = &http.Server{
+		Handler:           rest.Handler(s.engine, rest.Options{Registry: reg}),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
 	go func() { s.fail(s.http.Serve(web)) }()
 	return nil
 }
@@ -140,18 +148,37 @@ func (s *server) fail(err error) {
 	}
 }
 
-// drain is how long running calls may go on after the stop.
-const drain = 10 * time.Second
+// drain is how long running calls may go on after the stop; lastWords is how long
+// requests that are ended then have to answer.
+const (
+	drain     = 10 * time.Second
+	lastWords = time.Second
+)
 
-// stop ends both listeners and closes the directory.
+// stop ends both listeners, side by side, and closes the directory.
 func (s *server) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
+	var web sync.WaitGroup
 	if s.http != nil {
-		_ = s.http.Shutdown(ctx)
+		web.Go(func() { s.stopHTTP(ctx) })
 	}
 	_ = s.flight.Shutdown(ctx)
+	web.Wait()
 	if err := s.engine.Close(); err != nil {
 		slog.Error("closing the data directory", "error", err)
+	}
+}
+
+func (s *server) stopHTTP(ctx context.Context) {
+	defer s.endHTTP()
+	if s.http.Shutdown(ctx) == nil {
+		return
+	}
+	s.endHTTP()
+	last, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if s.http.Shutdown(last) != nil {
+		_ = s.http.Close()
 	}
 }

@@ -85,9 +85,9 @@ func foreign(st *status.Status) error {
 		return fail.New(fail.Unavailable, "no server answers: %s", st.Message()).
 			WithHint("Start one with: loam serve")
 	case codes.Canceled:
-		return fail.New(fail.Canceled, "%s", st.Message())
+		return fail.New(fail.Canceled, "the call was cancelled")
 	case codes.DeadlineExceeded:
-		return fail.New(fail.DeadlineExceeded, "%s", st.Message())
+		return fail.New(fail.DeadlineExceeded, "the call's deadline has passed")
 	}
 	return fail.New(fail.Internal, "%s: %s", st.Code(), st.Message())
 }
