@@ -26,6 +26,7 @@ type Ordered struct {
 	cond     *sync.Cond
 	progress []uint64
 	pending  posHeap
+	ended    error // what out returned when it would have no more
 }
 
 // NewOrdered returns an ordered sink that calls out for each chunk and fin, if
@@ -52,6 +53,15 @@ func (o *Ordered) Local(w *Worker) (Local, error) {
 	return l, nil
 }
 
+// emit hands a chunk on. After an error, ErrStop too, out is not called again:
+// other workers come here before the run's cancellation reaches them.
+func (o *Ordered) emit(c *vec.Chunk) error {
+	if o.ended == nil {
+		o.ended = o.out(c)
+	}
+	return o.ended
+}
+
 // Finalize implements Sink.
 func (o *Ordered) Finalize(*Worker) error {
 	if o.fin == nil {
@@ -76,7 +86,7 @@ func (l *orderedLocal) Push(c *vec.Chunk, pos Pos) error {
 			return CtxError(l.ctx)
 		}
 		if pos.Seq <= o.low() {
-			return o.out(c)
+			return o.emit(c)
 		}
 		if len(o.pending) < maxAhead*len(o.progress) {
 			heap.Push(&o.pending, placed{pos, c})
@@ -99,7 +109,7 @@ func (l *orderedLocal) Progress(seq uint64) error {
 	flushed := false
 	for len(o.pending) > 0 && o.pending[0].pos.Seq <= low {
 		flushed = true
-		if err := o.out(heap.Pop(&o.pending).(placed).c); err != nil {
+		if err := o.emit(heap.Pop(&o.pending).(placed).c); err != nil {
 			return err
 		}
 	}
