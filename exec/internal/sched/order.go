@@ -104,16 +104,17 @@ func (l *orderedLocal) Progress(seq uint64) error {
 	if seq <= o.progress[l.id] {
 		return nil
 	}
+	before := o.low()
 	o.progress[l.id] = seq
 	low := o.low()
-	flushed := false
 	for len(o.pending) > 0 && o.pending[0].pos.Seq <= low {
-		flushed = true
 		if err := o.emit(heap.Pop(&o.pending).(placed).c); err != nil {
 			return err
 		}
 	}
-	if flushed || seq == low {
+	// A chunk goes out only where low has moved; the worker that is now the oldest
+	// may be waiting, whoever it is.
+	if low != before {
 		o.cond.Broadcast()
 	}
 	return nil

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -102,6 +105,54 @@ func TestOrderedRestoresTheOrder(t *testing.T) {
 				t.Fatalf("%d workers: chunk %d holds %d", workers, i, v)
 			}
 		}
+	}
+}
+
+// TestTheOldestIsWoken: three workers, the sink full of the third's chunks, the
+// second waits; when the first goes past both, the second is the oldest and goes on.
+func TestTheOldestIsWoken(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var out atomic.Int64
+	sink := NewOrdered(func(*vec.Chunk) error {
+		out.Add(1)
+		return nil
+	}, nil)
+	var locals []Local
+	for _, seq := range []uint64{5, 7, 9} {
+		l, err := sink.Local(&Worker{Ctx: ctx})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Progress(seq); err != nil {
+			t.Fatal(err)
+		}
+		locals = append(locals, l)
+	}
+	for range 3 * maxAhead {
+		if err := locals[2].Push(&vec.Chunk{}, Pos{Seq: 9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pushed := make(chan error)
+	go func() { pushed <- locals[1].Push(&vec.Chunk{}, Pos{Seq: 7}) }()
+	waits := func() bool { // the worker is in Wait, with the lock given back
+		buf := make([]byte, 1<<16)
+		return strings.Contains(string(buf[:runtime.Stack(buf, true)]), "sync.(*Cond).Wait")
+	}
+	for !waits() {
+		runtime.Gosched()
+	}
+	if err := locals[0].Progress(12); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-pushed:
+		if err != nil || out.Load() != 1 {
+			t.Errorf("%d chunks went out, %v", out.Load(), err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the oldest worker was not woken")
 	}
 }
 
