@@ -122,12 +122,16 @@ func (c *Collection) waitTail(ctx context.Context, p int, next uint64) bool {
 	if c.tails[p].next >= next {
 		return true
 	}
-	deadline := c.deps.Clock.Mono() + patience
-	timer := time.AfterFunc(patience, c.cond.Broadcast)
-	defer timer.Stop()
-	stop := context.AfterFunc(ctx, c.cond.Broadcast)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	// Under the lock: a wake-up between the check and the wait would be lost.
+	stop := context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.cond.Broadcast()
+	})
 	defer stop()
-	for c.tails[p].next < next && c.deps.Clock.Mono() < deadline && ctx.Err() == nil {
+	for c.tails[p].next < next && ctx.Err() == nil {
 		c.cond.Wait()
 	}
 	return c.tails[p].next >= next
