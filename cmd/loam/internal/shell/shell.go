@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
@@ -57,15 +56,12 @@ func Run(ctx context.Context, run Runner, script string, f Format, out, errs io.
 		fmt.Fprintln(errs, fail.Render(err, script))
 		return false
 	}
-	start := 0
 	for i, sql := range stmts {
-		start += max(strings.Index(script[start:], sql), 0)
 		last := i == len(stmts)-1
-		if err := one(ctx, run, sql, f, out, last); err != nil {
-			fmt.Fprintln(errs, fail.Render(fail.As(err).Within(script, start), script))
+		if err := one(ctx, run, sql.Text, f, out, last); err != nil {
+			fmt.Fprintln(errs, fail.Render(fail.As(err).Within(script, sql.Start), script))
 			return false
 		}
-		start += len(sql)
 	}
 	return true
 }

@@ -94,6 +94,18 @@ func TestOnlyTheLastResultIsPrinted(t *testing.T) {
 	}
 }
 
+// TestThePlaceIsTheStatements, not that of a comment with the same words.
+func TestThePlaceIsTheStatements(t *testing.T) {
+	run := func(_ context.Context, sql string) (*Answer, error) {
+		return nil, fail.New(fail.UndefinedColumn, "no such column").At(sql, 7)
+	}
+	var out, errs bytes.Buffer
+	Run(context.Background(), run, "-- SELECT a\n  SELECT a ;", Table, &out, &errs)
+	if want := "ERROR 42703: no such column\nLINE 2, COLUMN 10:\n    SELECT a ;\n           ^\n"; errs.String() != want {
+		t.Errorf("error\n%s\nwant\n%s", errs.String(), want)
+	}
+}
+
 func TestWideCellsAreCut(t *testing.T) {
 	if got := cell(vec.Text(strings.Repeat("ä", 100)), false); len([]rune(got)) != 100 {
 		t.Errorf("a lone column was cut: %q", got)
