@@ -51,7 +51,7 @@ exec < internal/fail internal/clock internal/types internal/vec internal/kernel 
 flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal ; arrow prometheus
-cmd/loam < . flightsql internal ; arrow prometheus xxh3
+cmd/loam < . flightsql internal ; arrow prometheus xxh3 yaml
 conformance/crash < ;
 `
 
@@ -63,6 +63,7 @@ var modules = map[string]string{
 	"compress": "github.com/klauspost/compress/", "gjson": "github.com/tidwall/gjson", "bleve": "github.com/blevesearch/bleve/v2/analysis",
 	"vellum": "github.com/blevesearch/vellum", "segment": "github.com/blevesearch/segment", "stemmer": "github.com/blevesearch/", "cpuid": "github.com/klauspost/cpuid/",
 	"text": "golang.org/x/text/", "crypto": "golang.org/x/crypto/", "lz4": "github.com/pierrec/lz4/", "prometheus": "github.com/prometheus/client_golang/",
+	"yaml": "go.yaml.in/yaml/v3", // by the YAML organisation, MIT and Apache-2.0, no dependencies; its nodes know their lines
 }
 
 const modulePath = "github.com/loamdb/loam"

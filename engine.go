@@ -22,9 +22,6 @@ import (
 	"github.com/loamdb/loam/worker"
 )
 
-// Version is Loam's version.
-const Version = "0.1.0"
-
 // Config says where data lies and what an engine may use. The zero value is an
 // engine in memory that reads no files.
 type Config struct {

@@ -1,15 +1,18 @@
-// Command loam is the server and the tools of Loam: serve, sql, demo, version.
-// Each command reads its flags, wires rooms together, and runs.
+// Command loam is the server and the tools of Loam: serve, sql, demo, version,
+// health, config. Each command reads its flags, wires rooms together, and runs.
 package main
 
 import (
 	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/cmd/loam/internal/config"
 )
 
 // command is one word after loam.
@@ -22,7 +25,9 @@ var commands = []command{
 	{"serve", "serve Flight SQL and HTTP from a data directory", serve},
 	{"sql", "run SQL against a server, a data directory or memory", sql},
 	{"demo", "load Go's documentation into a temporary server and query it", runDemo},
-	{"version", "print the version", version},
+	{"health", "ask a running server how it is; the exit code answers", runHealth},
+	{"config", "print the settings of loam serve and where each comes from", runConfig},
+	{"version", "print the version and the build", version},
 }
 
 func main() {
@@ -51,7 +56,22 @@ func usage() {
 	fmt.Fprintln(os.Stderr, "\nloam COMMAND -h lists the flags of a command.")
 }
 
-func version(context.Context, []string) int {
-	fmt.Println("loam", loam.Version)
+// version prints one line, or JSON with --json.
+func version(_ context.Context, args []string) int {
+	fs := flag.NewFlagSet("loam version", flag.ContinueOnError)
+	asJSON := fs.Bool("json", false, "print JSON")
+	if err := config.ParseArgs(fs, args); err != nil {
+		return usageError(err)
+	}
+	if !*asJSON {
+		fmt.Println(loam.Build())
+		return 0
+	}
+	b, err := json.Marshal(loam.Build())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "loam version:", err)
+		return 1
+	}
+	fmt.Println(string(b))
 	return 0
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/cmd/loam/internal/config"
 	"github.com/loamdb/loam/flightsql"
 	"github.com/loamdb/loam/flightsql/rest"
 	"github.com/loamdb/loam/internal/fail"
@@ -30,7 +31,8 @@ const (
 type serveConfig struct {
 	data, flight, http string
 	insecure           bool
-	files              []string
+	files              config.List
+	logs               logConfig
 }
 
 // server is a running loam serve.
@@ -44,23 +46,49 @@ type server struct {
 	failed     chan error
 }
 
+// serveFlags are the settings of loam serve, and the only list of them.
+func serveFlags(cfg *serveConfig) *flag.FlagSet {
+	fs := flag.NewFlagSet("loam serve", flag.ContinueOnError)
+	fs.StringVar(&cfg.data, "data", "loam-data", "data `directory`, made if it is not there")
+	fs.StringVar(&cfg.flight, "flight", defaultFlight, "`address` of Flight SQL")
+	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
+	fs.BoolVar(&cfg.insecure, "insecure", false, "allow addresses that other machines reach, in plaintext and without a password")
+	fs.Var(&cfg.files, "allow-files", "`directory` that read_parquet, read_csv and read_json may read; may be repeated")
+	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
+	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
+	return fs
+}
+
+// serveSources says where the settings of loam serve come from.
+func serveSources(args []string) config.Sources {
+	return config.Sources{
+		Args: args, Env: os.Environ(),
+		Files: []string{"loam.yaml", "/etc/loam/loam.yaml"},
+		Other: []string{"LOAM_ENDPOINT", "LOAM_TOKEN", "LOAM_NAMESPACE"},
+	}
+}
+
+// parseServe reads the settings from the command line, the environment and the file.
+func parseServe(args []string, cfg *serveConfig) (*config.Settings, error) {
+	return config.Parse(serveFlags(cfg), serveSources(args))
+}
+
 func serve(ctx context.Context, args []string) int {
 	var cfg serveConfig
-	fs := flag.NewFlagSet("loam serve", flag.ContinueOnError)
-	fs.StringVar(&cfg.data, "data", "loam-data", "data directory, made if it is not there")
-	fs.StringVar(&cfg.flight, "flight", defaultFlight, "address of Flight SQL")
-	fs.StringVar(&cfg.http, "http", defaultHTTP, "address of HTTP; empty for none")
-	fs.BoolVar(&cfg.insecure, "insecure", false, "allow addresses that other machines reach, in plaintext and without a password")
-	fs.Func("allow-files", "directory that read_parquet and read_json may read; may be repeated", func(d string) error {
-		cfg.files = append(cfg.files, d)
-		return nil
-	})
-	if err := fs.Parse(args); err != nil {
+	settings, err := parseServe(args, &cfg)
+	if err != nil {
+		return usageError(err)
+	}
+	if len(settings.Rest) > 0 {
+		fmt.Fprintf(os.Stderr, "loam serve: unexpected argument %q; the directory goes behind --data\n", settings.Rest[0])
 		return 2
 	}
-	if fs.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "loam serve: unexpected argument %q; the directory goes behind --data\n", fs.Arg(0))
-		return 2
+	cfg.logs.install(os.Stderr)
+	for _, w := range settings.Warnings {
+		slog.Warn(w)
+	}
+	if f := settings.File(); f != "" {
+		slog.Info("settings file read", "file", f)
 	}
 	s, err := startServer(ctx, cfg)
 	if err != nil {

@@ -1,0 +1,60 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// ParseArgs parses a command line into f. A wrong flag is an error (22023) with a
+// suggestion, and nothing is printed; -h prints the usage to f's output and is
+// flag.ErrHelp.
+func ParseArgs(f *flag.FlagSet, args []string) error {
+	out := f.Output()
+	f.SetOutput(io.Discard)
+	defer f.SetOutput(out)
+	err := f.Parse(args)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, flag.ErrHelp) {
+		Usage(out, f)
+		return err
+	}
+	e := fail.New(fail.InvalidParameter, "%s: %v", f.Name(), err)
+	wrong, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !ok {
+		return e.WithHint("%s -h says what the flags take.", f.Name())
+	}
+	var names []string
+	f.VisitAll(func(fl *flag.Flag) { names = append(names, fl.Name) })
+	wrong, _, _ = strings.Cut(strings.TrimLeft(wrong, "-"), "=")
+	e = fail.New(fail.InvalidParameter, "%s has no flag --%s", f.Name(), wrong)
+	if near := fail.Closest(wrong, names); near != "" {
+		return e.WithHint("Did you mean --%s?", near)
+	}
+	return e.WithHint("%s -h lists the flags.", f.Name())
+}
+
+// Usage prints the flags of a command, one a line, with their defaults.
+func Usage(w io.Writer, f *flag.FlagSet) {
+	fmt.Fprintf(w, "Usage: %s [FLAGS]\n\nFlags:\n", f.Name())
+	f.VisitAll(func(fl *flag.Flag) {
+		kind, help := flag.UnquoteUsage(fl)
+		name := "--" + fl.Name
+		if len(fl.Name) == 1 {
+			name = "-" + fl.Name
+		}
+		if kind != "" {
+			name += " " + strings.ToUpper(kind)
+		}
+		if fl.DefValue != "" && fl.DefValue != "false" {
+			help += " (default " + fl.DefValue + ")"
+		}
+		fmt.Fprintf(w, "  %-24s %s\n", name, help)
+	})
+}
