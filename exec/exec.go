@@ -5,9 +5,9 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/loamdb/loam/exec/internal/sched"
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/vec"
@@ -100,7 +100,7 @@ func (r *Result) deliver(c *vec.Chunk) error {
 	case r.queue <- c:
 		return nil
 	case <-ctx.Done():
-		return sched.CtxError(ctx)
+		return fail.Ended(ctx, "the statement")
 	}
 }
 
@@ -116,7 +116,7 @@ func (r *Result) Next(ctx context.Context) (*vec.Chunk, error) {
 		<-r.done
 		return nil, r.err
 	case <-ctx.Done():
-		return nil, sched.CtxError(ctx)
+		return nil, fail.Ended(ctx, "the statement")
 	}
 }
 

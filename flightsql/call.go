@@ -2,7 +2,6 @@ package flightsql
 
 import (
 	"context"
-	"errors"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -118,9 +117,9 @@ func needsNoCredentials(method string) bool {
 // client's or with the server.
 func (s *Server) around(ctx context.Context, method string, setTrailer func(metadata.MD), handle func(context.Context) error) error {
 	start := s.opts.Clock.Mono()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.ending, cancel)()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ending, func() { cancel(fail.Stopping()) })()
 	err := func() (err error) {
 		defer func() {
 			if v := recover(); v != nil {
@@ -142,10 +141,7 @@ func (s *Server) around(ctx context.Context, method string, setTrailer func(meta
 		s.metrics.call(name, "OK", s.opts.Clock.Mono()-start)
 		return nil
 	}
-	if s.ending.Err() != nil && (fail.Is(err, fail.Canceled) || errors.Is(err, context.Canceled)) {
-		err = fail.New(fail.Unavailable, "the server is stopping and has ended the call").WithHint("Try again when it has started.")
-	}
-	st, trailers := toStatus(err)
+	st, trailers := toStatus(fail.CauseOf(ctx, err))
 	s.metrics.call(name, st.Code().String(), s.opts.Clock.Mono()-start)
 	if trailers != nil {
 		setTrailer(trailers)

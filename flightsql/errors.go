@@ -1,7 +1,6 @@
 package flightsql
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -34,16 +33,10 @@ func toStatus(err error) (*status.Status, metadata.MD) {
 	var made interface{ GRPCStatus() *status.Status }
 	var own *fail.Error
 	if !errors.As(err, &own) {
-		switch {
-		case errors.As(err, &made):
+		if errors.As(err, &made) {
 			return made.GRPCStatus(), nil
-		case errors.Is(err, context.Canceled):
-			own = fail.New(fail.Canceled, "the call was cancelled")
-		case errors.Is(err, context.DeadlineExceeded):
-			own = fail.New(fail.DeadlineExceeded, "the call's deadline has passed")
-		default:
-			own = fail.As(err)
 		}
+		own = fail.As(err)
 	}
 	trailers := metadata.Pairs(trailerSQLState, own.Code.SQLState(), trailerCode, own.Code.String())
 	if own.Pos.Line > 0 {

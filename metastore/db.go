@@ -87,7 +87,7 @@ func (s *db) one(ctx context.Context, key string) (row, bool, error) {
 }
 
 func (s *db) read(ctx context.Context, spans ...span) ([][]row, int64, error) {
-	if err := ctxErr(ctx); err != nil {
+	if err := fail.Ended(ctx, "the call of the metastore"); err != nil {
 		return nil, 0, err
 	}
 	if err := s.faults.onRead(); err != nil {

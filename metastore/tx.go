@@ -95,7 +95,7 @@ const (
 func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error {
 	losses, unknowns, last := 0, 0, decided
 	for {
-		if err := ctxErr(ctx); err != nil {
+		if err := fail.Ended(ctx, "the call of the metastore"); err != nil {
 			if unknowns > 0 {
 				return fail.Wrap(fail.CommitUnknown, err, "metastore transaction %s", name)
 			}
@@ -154,16 +154,4 @@ func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, t *tx
 		return lost, nil
 	}
 	return decided, nil
-}
-
-func ctxErr(ctx context.Context) error {
-	err := ctx.Err()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return fail.Wrap(fail.DeadlineExceeded, err, "metastore")
-	default:
-		return fail.Wrap(fail.Canceled, err, "metastore")
-	}
 }

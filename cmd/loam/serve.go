@@ -40,7 +40,7 @@ type server struct {
 	engine     *loam.Engine
 	flight     *flightsql.Server
 	http       *http.Server
-	endHTTP    context.CancelFunc // ends running requests
+	endHTTP    context.CancelCauseFunc // ends running requests
 	flightAddr string
 	httpAddr   string
 	failed     chan error
@@ -154,7 +154,7 @@ func (s *server) listen(cfg serveConfig) error {
 		return err
 	}
 	s.httpAddr = web.Addr().String()
-	requests, end := context.WithCancel(context.Background())
+	requests, end := context.WithCancelCause(context.Background())
 	s.endHTTP = end
 	s.http = &http.Server{
 		Handler:           rest.Handler(s.engine, rest.Options{Registry: reg}),
@@ -199,11 +199,11 @@ func (s *server) stop() {
 }
 
 func (s *server) stopHTTP(ctx context.Context) {
-	defer s.endHTTP()
+	defer s.endHTTP(fail.Stopping())
 	if s.http.Shutdown(ctx) == nil {
 		return
 	}
-	s.endHTTP()
+	s.endHTTP(fail.Stopping())
 	last, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	if s.http.Shutdown(last) != nil {

@@ -128,6 +128,7 @@ func (a *api) handle(pattern string, serve route) http.Handler {
 			r.Body = http.MaxBytesReader(w, r.Body, a.opts.MaxBodyBytes)
 			return serve(ctx, answer, r)
 		}()
+		err = fail.CauseOf(r.Context(), err)
 		if err != nil && !answer.begun {
 			writeProblem(answer, err)
 		}

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -41,10 +40,6 @@ func failure(err error) *fail.Error {
 		return own
 	case errors.As(err, &tooLarge):
 		return fail.New(fail.TooLarge, "the body is larger than %d bytes", tooLarge.Limit).WithHint("Send it in several requests.")
-	case errors.Is(err, context.Canceled):
-		return fail.New(fail.Canceled, "the request was cancelled")
-	case errors.Is(err, context.DeadlineExceeded):
-		return fail.New(fail.DeadlineExceeded, "the request's deadline has passed")
 	}
 	return fail.As(err)
 }

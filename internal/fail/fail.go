@@ -110,23 +110,23 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code
 }
 
-// CodeOf is the code of the first *Error in the chain; Internal for any other error; OK for nil.
+// CodeOf is the code of As(err); OK for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return OK
 	}
-	var e *Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return Internal
+	return As(err).Code
 }
 
-// As returns the first *Error in the chain, or an Internal error around err.
+// As returns the first *Error in the chain. The end of a context is Canceled or
+// DeadlineExceeded, any other error is Internal.
 func As(err error) *Error {
 	var e *Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
 		return e
+	case isEnd(err):
+		return endedBy(nil, err, "the call")
 	}
 	return &Error{Code: Internal, Message: err.Error(), cause: err}
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/vec"
 )
@@ -66,8 +67,8 @@ func (s *Snapshot) Scan(env *expr.Env, n *plan.Scan) (*Scan, error) {
 // Next returns the next chunk with rows, or nil at the end.
 func (s *Scan) Next(ctx context.Context) (*vec.Chunk, error) {
 	for {
-		if err := ended(ctx, "scan of %s", s.snap.obj.Name); err != nil {
-			return nil, err
+		if ctx.Err() != nil {
+			return nil, fail.Ended(ctx, "the scan of "+s.snap.obj.Name)
 		}
 		if s.limit >= 0 && s.done.Load() >= s.limit {
 			return nil, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/zeebo/xxh3"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/internal/column"
@@ -53,8 +54,8 @@ func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, views
 	}()
 	for _, v := range views {
 		for chunk := range chunksOf(v.part.rows()) {
-			if err := ended(ctx, "building a segment of %s", obj.Name); err != nil {
-				return nil, err
+			if ctx.Err() != nil {
+				return nil, fail.Ended(ctx, "the build of a segment of "+obj.Name)
 			}
 			if err := b.add(ctx, v, chunk); err != nil {
 				return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/storage/internal/text"
@@ -138,7 +139,7 @@ func buildViews(ctx context.Context, obj *schema.Object, splits []*split, delete
 			views = append(views, &view{obj: obj, part: &tailPart{g: g, n: n}, excluded: ex, segment: -1})
 		}
 	}
-	return views, ended(ctx, "snapshot of %s", obj.Name)
+	return views, fail.Ended(ctx, "the snapshot of "+obj.Name)
 }
 
 // counted is how many rows of g lie below the bound.

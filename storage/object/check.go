@@ -2,7 +2,6 @@ package object
 
 import (
 	"context"
-	"errors"
 
 	"github.com/loamdb/loam/internal/fail"
 )
@@ -12,20 +11,7 @@ func begin(ctx context.Context, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
 	}
-	return ctxErr(ctx)
-}
-
-// ctxErr translates a context that has ended.
-func ctxErr(ctx context.Context) error {
-	err := ctx.Err()
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return fail.Wrap(fail.DeadlineExceeded, err, "object store")
-	default:
-		return fail.Wrap(fail.Canceled, err, "object store")
-	}
+	return fail.Ended(ctx, "the call of the object store")
 }
 
 func errEnded(key string) error {

@@ -147,7 +147,7 @@ func (f *Faulty) guard(ctx context.Context, op Op, key string, p *[]byte, call f
 		return errUnknown(key, cause)
 	case Delay:
 		if err := f.clk.Sleep(ctx, rule.Delay); err != nil {
-			return ctxErr(ctx)
+			return fail.Ended(ctx, "the call of the object store")
 		}
 		return call()
 	}

@@ -343,7 +343,7 @@ type fileObject struct {
 }
 
 func (o *fileObject) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if err := ctxErr(ctx); err != nil {
+	if err := fail.Ended(ctx, "the call of the object store"); err != nil {
 		return err
 	}
 	if !inRange(off, int64(len(p)), o.size) {
@@ -413,7 +413,7 @@ type lister struct {
 // walk visits the directory whose keys begin with base (empty, or ending in a
 // slash) in key order until the page is full.
 func (l *lister) walk(dir, base string) error {
-	if err := ctxErr(l.ctx); err != nil {
+	if err := fail.Ended(l.ctx, "the call of the object store"); err != nil {
 		return err
 	}
 	entries, err := l.store.fs.ReadDir(dir)

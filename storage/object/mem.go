@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/loamdb/loam/internal/fail"
 )
 
 // Mem is a store in memory, deterministic, for tests and for --memory.
@@ -121,7 +123,7 @@ type memObject struct {
 }
 
 func (o *memObject) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if err := ctxErr(ctx); err != nil {
+	if err := fail.Ended(ctx, "the call of the object store"); err != nil {
 		return err
 	}
 	if !inRange(off, int64(len(p)), int64(len(o.body))) {
@@ -145,7 +147,7 @@ func (m *Mem) Head(ctx context.Context, key string) (Info, error) {
 
 // List implements [Store].
 func (m *Mem) List(ctx context.Context, prefix, after string) ([]Info, error) {
-	if err := ctxErr(ctx); err != nil {
+	if err := fail.Ended(ctx, "the call of the object store"); err != nil {
 		return nil, err
 	}
 	m.mu.RLock()

@@ -94,7 +94,7 @@ func (l *Log) Append(ctx context.Context, blocks []Block) ([]Result, error) {
 		return nil, err
 	}
 	if err := l.pending.Acquire(ctx, r.bytes); err != nil {
-		return nil, canceled(err)
+		return nil, fail.Ended(ctx, "the append")
 	}
 	if err := l.join(r); err != nil {
 		l.pending.Release(r.bytes)
@@ -146,7 +146,7 @@ func (l *Log) leave(ctx context.Context, r *request) ([]Result, error) {
 	l.mu.Unlock()
 	if withdrawn {
 		l.pending.Release(r.bytes)
-		return nil, canceled(ctx.Err())
+		return nil, fail.Ended(ctx, "the append")
 	}
 	select {
 	case <-r.done: // decided in the same moment: say what is known
@@ -154,13 +154,6 @@ func (l *Log) leave(ctx context.Context, r *request) ([]Result, error) {
 	default:
 		return nil, fail.Wrap(fail.CommitUnknown, ctx.Err(), "the write is under way and its outcome was not waited for")
 	}
-}
-
-func canceled(err error) error {
-	if err == context.DeadlineExceeded {
-		return fail.Wrap(fail.DeadlineExceeded, err, "append")
-	}
-	return fail.Wrap(fail.Canceled, err, "append")
 }
 
 // run is the flusher: it lives from New to Close.

@@ -234,7 +234,7 @@ func (s *probeStage) flush() error {
 		return nil
 	}
 	if s.w.Ctx.Err() != nil {
-		return sched.CtxError(s.w.Ctx)
+		return fail.Ended(s.w.Ctx, "the statement")
 	}
 	ord, right := s.ord, s.right
 	s.ord, s.right = s.ord[:0], s.right[:0]

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/vec"
 )
 
@@ -83,7 +84,7 @@ func (l *orderedLocal) Push(c *vec.Chunk, pos Pos) error {
 	defer o.mu.Unlock()
 	for {
 		if l.ctx.Err() != nil {
-			return CtxError(l.ctx)
+			return fail.Ended(l.ctx, "the statement")
 		}
 		if pos.Seq <= o.low() {
 			return o.emit(c)

@@ -57,7 +57,7 @@ func Run(ctx context.Context, env *expr.Env, p Pipeline, n int) error {
 	}
 	r.closeSources()
 	if r.err == nil && ctx.Err() != nil {
-		r.err = CtxError(ctx)
+		r.err = fail.Ended(ctx, "the statement")
 	}
 	if r.err == nil {
 		// The workers' context may have ended by ErrStop; the sink has its own end.
@@ -66,14 +66,6 @@ func Run(ctx context.Context, env *expr.Env, p Pipeline, n int) error {
 		r.protect(func() error { return p.Sink.Finalize(&Worker{Ctx: ctx, Env: env}) })
 	}
 	return r.err
-}
-
-// CtxError is the failure of a context that has ended.
-func CtxError(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fail.New(fail.DeadlineExceeded, "the statement ran into its deadline")
-	}
-	return fail.New(fail.Canceled, "the statement was canceled")
 }
 
 // narrow asks for no more workers than a short list of chunks can feed.
@@ -138,7 +130,7 @@ func (r *run) fail(err error) {
 	r.mu.Lock()
 	if r.err == nil && !r.stopped.Load() {
 		if r.ctx.Err() != nil {
-			err = CtxError(r.ctx)
+			err = fail.Ended(r.ctx, "the statement")
 		}
 		r.err = err
 	}
@@ -187,7 +179,7 @@ func (r *run) await(branch int) error {
 	case <-g:
 		return nil
 	case <-r.ctx.Done():
-		return CtxError(r.ctx)
+		return fail.Ended(r.ctx, "the statement")
 	}
 }
 
@@ -227,7 +219,7 @@ func (w *worker) branch(b int) error {
 	}
 	for {
 		if w.Ctx.Err() != nil {
-			return CtxError(w.Ctx)
+			return fail.Ended(w.Ctx, "the statement")
 		}
 		c, err := src.Next(w.Ctx)
 		if err != nil || c == nil {
@@ -261,7 +253,7 @@ func (w *worker) chain(ts []Transform) (Next, error) {
 		after := next
 		next = func(c *vec.Chunk) error {
 			if w.Ctx.Err() != nil {
-				return CtxError(w.Ctx)
+				return fail.Ended(w.Ctx, "the statement")
 			}
 			return st.Push(c, after)
 		}

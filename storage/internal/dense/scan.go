@@ -2,7 +2,6 @@ package dense
 
 import (
 	"context"
-	"errors"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -115,7 +114,7 @@ func (r *runner) flush(ctx context.Context) error {
 	}
 	if r.scored += n; r.scored >= checkEvery {
 		r.scored = 0
-		if err := ctxErr(ctx); err != nil {
+		if err := fail.Ended(ctx, "the vector search"); err != nil {
 			return err
 		}
 	}
@@ -132,15 +131,4 @@ func (r *runner) flush(ctx context.Context) error {
 	}
 	r.from = r.to
 	return nil
-}
-
-func ctxErr(ctx context.Context) error {
-	switch err := ctx.Err(); {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return fail.Wrap(fail.DeadlineExceeded, err, "vector scan")
-	default:
-		return fail.Wrap(fail.Canceled, err, "vector scan")
-	}
 }

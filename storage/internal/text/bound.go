@@ -2,7 +2,6 @@ package text
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -43,7 +42,7 @@ func bind(ctx context.Context, s store, q *Query, e *Exclusion) (*Bound, error) 
 	b := &Bound{q: q, store: s, excl: e, srcs: make([]source, len(q.terms))}
 	b.stats = Stats{Fields: e.liveFields(s, len(q.fields)), DF: make([]uint64, len(q.terms))}
 	for i, t := range q.terms {
-		if err := ctxErr(ctx); err != nil {
+		if err := fail.Ended(ctx, "the text search"); err != nil {
 			return nil, err
 		}
 		src, err := b.open(ctx, t)
@@ -79,17 +78,6 @@ func (b *Bound) df(t queryTerm, src source) (uint64, error) {
 	return uint64(src.df()) - gone, err
 }
 
-func ctxErr(ctx context.Context) error {
-	switch err := ctx.Err(); {
-	case err == nil:
-		return nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return fail.Wrap(fail.DeadlineExceeded, err, "text search")
-	default:
-		return fail.Wrap(fail.Canceled, err, "text search")
-	}
-}
-
 // Stats are the part's exact live statistics for the query. The caller owns the copy.
 func (b *Bound) Stats() Stats { return b.stats.Clone() }
 
@@ -98,7 +86,7 @@ func (b *Bound) Stats() Stats { return b.stats.Clone() }
 // Floor may be missing. Errors: Canceled, DeadlineExceeded, Corrupt.
 func (b *Bound) Search(ctx context.Context, global Stats, o SearchOptions) ([]Hit, error) {
 	if b.q.root == nil || o.K <= 0 {
-		return nil, ctxErr(ctx)
+		return nil, fail.Ended(ctx, "the text search")
 	}
 	if len(global.DF) != len(b.q.terms) || len(global.Fields) != len(b.q.fields) {
 		return nil, fail.Bug("statistics of %d terms for a query of %d", len(global.DF), len(b.q.terms))
@@ -121,7 +109,7 @@ func (b *Bound) Search(ctx context.Context, global Stats, o SearchOptions) ([]Hi
 func (b *Bound) Matches(ctx context.Context, match *roaring.Bitmap) (*roaring.Bitmap, error) {
 	out := roaring.New()
 	if b.q.root == nil {
-		return out, ctxErr(ctx)
+		return out, fail.Ended(ctx, "the text search")
 	}
 	acc := newAccept(b.store.NumDocs(), match, b.excl)
 	x := &execution{b: b, acc: acc, global: b.stats}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/internal/postings"
 )
 
@@ -33,14 +34,14 @@ func (x *execution) allTerms(n *node) (leaves []*leaf, ok bool) {
 // the query, as in boolIter.
 func (x *execution) conjunction(ctx context.Context, leaves []*leaf) error {
 	if len(leaves) == 0 || x.beaten(leaves) {
-		return ctxErr(ctx)
+		return fail.Ended(ctx, "the text search")
 	}
 	lead := append([]*leaf(nil), leaves...)
 	sort.SliceStable(lead, func(i, j int) bool { return lead[i].src.df() < lead[j].src.df() })
 	run := blockRun{}
 	for i, d := 0, lead[0].advance(0); d < x.acc.n; i++ {
 		if i&0xfff == 0 {
-			if err := ctxErr(ctx); err != nil {
+			if err := fail.Ended(ctx, "the text search"); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"unicode/utf8"
+
+	"github.com/loamdb/loam/internal/fail"
 )
 
 // fuzzyUnit is the number of units an exact occurrence counts in a fuzzy
@@ -31,7 +33,7 @@ func expand(ctx context.Context, s store, t queryTerm) (source, error) {
 	visited := 0
 	err := s.walk(t.field, prefix, func(term []byte, open func() (source, error)) error {
 		if visited++; visited&0xff == 0 {
-			if err := ctxErr(ctx); err != nil {
+			if err := fail.Ended(ctx, "the text search"); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sort"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/internal/postings"
 )
 
@@ -122,14 +123,14 @@ func (x *execution) weight(n *node) float64 {
 // each calls visit for every allowed match, in rising order.
 func (x *execution) each(ctx context.Context, it iterator, visit func(doc uint32)) error {
 	if it == nil {
-		return ctxErr(ctx)
+		return fail.Ended(ctx, "the text search")
 	}
 	if x.acc.sparse != nil {
 		return x.eachSparse(ctx, it, visit)
 	}
 	for i, d := 0, it.advance(0); d < x.acc.n; i, d = i+1, it.advance(d+1) {
 		if i&0xfff == 0 {
-			if err := ctxErr(ctx); err != nil {
+			if err := fail.Ended(ctx, "the text search"); err != nil {
 				return err
 			}
 		}
@@ -143,7 +144,7 @@ func (x *execution) each(ctx context.Context, it iterator, visit func(doc uint32
 func (x *execution) eachSparse(ctx context.Context, it iterator, visit func(doc uint32)) error {
 	for i, d := range x.acc.sparse {
 		if i&0xfff == 0 {
-			if err := ctxErr(ctx); err != nil {
+			if err := fail.Ended(ctx, "the text search"); err != nil {
 				return err
 			}
 		}

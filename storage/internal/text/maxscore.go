@@ -3,6 +3,8 @@ package text
 import (
 	"context"
 	"math/bits"
+
+	"github.com/loamdb/loam/internal/fail"
 )
 
 // flat is the query as one OR of terms in canonical order, if it is one. Terms
@@ -59,14 +61,14 @@ type window struct {
 // exhaustive scan.
 func (x *execution) maxScore(ctx context.Context, leaves []*leaf) error {
 	if len(leaves) == 0 || x.beaten(leaves) {
-		return ctxErr(ctx)
+		return fail.Ended(ctx, "the text search")
 	}
 	w := &window{}
 	suffix := make([]float64, len(leaves)+1)
 	essential := len(leaves)
 	for i := 0; w.hi < x.acc.n; i++ {
 		if i&0xf == 0 {
-			if err := ctxErr(ctx); err != nil {
+			if err := fail.Ended(ctx, "the text search"); err != nil {
 				return err
 			}
 		}
