@@ -71,6 +71,36 @@ func (q *query) buildAggregate(n *plan.Aggregate) (stream, error) {
 	return q.stored(n, n.Columns(), func() sched.Morsels { return agg.Source() }), nil
 }
 
+func (q *query) buildGroupingSets(n *plan.GroupingSets) (stream, error) {
+	in, err := q.build(n.Input)
+	if err != nil {
+		return stream{}, err
+	}
+	layout := layoutOf(in.cols)
+	sets := &op.GroupingSets{KeyTypes: op.TypesOf(exprsOf(n.Groups)), Sets: n.Sets, Tracker: q.tracker(n, n.Name()), SameHash: q.opt.SameHash}
+	if sets.Keys, err = op.Compile(exprsOf(n.Groups), layout); err != nil {
+		return stream{}, err
+	}
+	for _, call := range n.Aggs {
+		// Groups are united in an order that is not the rows', whatever the workers.
+		a, err := compileAgg(call, layout, max(2, q.opt.Workers))
+		if err != nil {
+			return stream{}, err
+		}
+		sets.Aggs = append(sets.Aggs, a)
+	}
+	for _, set := range n.Sets {
+		marks := make([]int32, len(n.Marks))
+		for i, m := range n.Marks {
+			marks[i] = m.Value(set)
+		}
+		sets.Marks = append(sets.Marks, marks)
+	}
+	sets.Prepare()
+	q.fill(n, in, sets)
+	return q.stored(n, n.Columns(), func() sched.Morsels { return sets.Source() }), nil
+}
+
 // rowOrder lists the aggregates whose result depends on the order of rows; the
 // others may fold rows as workers find them (any_value says so by its name).
 var rowOrder = map[string]bool{"array_agg": true, "string_agg": true, "first_value": true, "last_value": true}

@@ -47,6 +47,8 @@ func (q *query) build(n plan.Node) (stream, error) {
 		return q.buildSort(x)
 	case *plan.Aggregate:
 		return q.buildAggregate(x)
+	case *plan.GroupingSets:
+		return q.buildGroupingSets(x)
 	case *plan.Join:
 		return q.buildJoin(x)
 	case nil:

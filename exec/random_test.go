@@ -160,8 +160,29 @@ func (g *generator) aggregate(in plan.Node) plan.Node {
 	for range g.IntN(3) {
 		n.Aggs = append(n.Aggs, g.aggCall(cols))
 	}
+	if len(n.Groups) > 0 && g.IntN(3) == 0 {
+		return g.groupingSets(n)
+	}
 	if len(n.Groups)+len(n.Aggs) == 0 {
 		n.Aggs = append(n.Aggs, plan.AggCall{Fn: testAgg("count"), Column: plan.Column{ID: g.id(), Name: "n", Type: bigint}})
+	}
+	return n
+}
+
+// groupingSets makes random sets of the keys of a grouping, repeated ones too.
+func (g *generator) groupingSets(a *plan.Aggregate) plan.Node {
+	n := &plan.GroupingSets{Input: a.Input, Groups: a.Groups, Aggs: a.Aggs}
+	for range 1 + g.IntN(4) {
+		set := []int{}
+		for k := range a.Groups {
+			if g.IntN(2) == 0 {
+				set = append(set, k)
+			}
+		}
+		n.Sets = append(n.Sets, set)
+	}
+	if g.IntN(2) == 0 {
+		n.Marks = append(n.Marks, plan.GroupingMark{Column: plan.Column{ID: g.id(), Name: "m", Type: types.Of(types.Int32)}, Keys: []int{len(a.Groups) - 1, 0}})
 	}
 	return n
 }

@@ -151,6 +151,8 @@ func (p *textPlans) line(words []string) plan.Node {
 		return pr
 	case "group":
 		return p.group(in, args)
+	case "sets":
+		return p.sets(in, args)
 	case "sort":
 		return p.sort(in, args)
 	}
@@ -198,6 +200,36 @@ func (p *textPlans) group(in plan.Node, args []string) plan.Node {
 		g.Aggs = append(g.Aggs, call)
 	}
 	return g
+}
+
+// sets reads "sets a,b a () : aggregates", with a mark of all keys.
+func (p *textPlans) sets(in plan.Node, args []string) plan.Node {
+	var keys []string
+	at := map[string]int{}
+	n := &plan.GroupingSets{Input: in}
+	rest := 0
+	for i, a := range args {
+		if rest = i; a == ":" {
+			break
+		}
+		set := []int{}
+		for _, k := range strings.FieldsFunc(a, func(r rune) bool { return r == ',' || r == '(' || r == ')' }) {
+			if _, ok := at[k]; !ok {
+				at[k] = len(keys)
+				keys = append(keys, k)
+			}
+			set = append(set, at[k])
+		}
+		n.Sets = append(n.Sets, set)
+	}
+	g := p.group(in, append(keys, args[rest:]...)).(*plan.Aggregate)
+	n.Groups, n.Aggs = g.Groups, g.Aggs
+	mark := plan.GroupingMark{Column: p.column("mark", types.Of(types.Int32))}
+	for i := range keys {
+		mark.Keys = append(mark.Keys, i)
+	}
+	n.Marks = append(n.Marks, mark)
+	return n
 }
 
 func (p *textPlans) sort(in plan.Node, args []string) plan.Node {

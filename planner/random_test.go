@@ -151,7 +151,14 @@ func (w *writer) query() string {
 	if w.chance("where", 80) {
 		where = " WHERE " + w.cond(aliases, true)
 	}
-	switch w.pick("shape", "plain", "plain", "group", "distinct", "nested", "aggregate") {
+	switch w.pick("shape", "plain", "plain", "group", "sets", "distinct", "nested", "aggregate") {
+	case "sets":
+		sets := w.pick("sets", "ROLLUP (x.s, x.a)", "CUBE (x.a, x.s)", "GROUPING SETS ((x.s), (x.a, x.s))", "x.s, ROLLUP (x.a)", "GROUPING SETS ((x.a), (x.s), ())")
+		sql := "SELECT x.s, x.a, count(*) AS n, grouping(x.s, x.a) FROM " + from + where + " GROUP BY " + sets
+		if w.chance("outside", 50) {
+			return "SELECT * FROM (" + sql + ") z WHERE " + w.pick("outer", "z.s = 'x'", "z.a > 1", "z.s IS NULL", "z.n > 1")
+		}
+		return sql
 	case "group":
 		having := ""
 		if w.chance("having", 40) {

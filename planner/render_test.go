@@ -104,6 +104,8 @@ func detail(n plan.Node) string {
 		return named(x.Exprs)
 	case *plan.Aggregate:
 		return "[" + named(x.Groups) + "] [" + aggs(x.Aggs) + "]"
+	case *plan.GroupingSets:
+		return fmt.Sprintf("[%s] %v [%s]%s", named(x.Groups), x.Sets, aggs(x.Aggs), marks(x.Marks))
 	case *plan.Join:
 		return join(x)
 	case *plan.Sort:
@@ -120,6 +122,14 @@ func detail(n plan.Node) string {
 		return "[" + cols(x.Cols) + "] " + strings.Join(rows, " ")
 	}
 	return ""
+}
+
+func marks(ms []plan.GroupingMark) string {
+	s := ""
+	for _, m := range ms {
+		s += fmt.Sprintf(" %s#%d of %v", m.Name, m.ID, m.Keys)
+	}
+	return s
 }
 
 func aggs(as []plan.AggCall) string {

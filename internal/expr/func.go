@@ -61,7 +61,8 @@ type Accumulator interface {
 	// Update folds rows into their groups: groups[i] is the group of row rows[i],
 	// or of row i with nil rows. args have any encoding.
 	Update(groups []uint32, args []*vec.Vector, rows []int32) error
-	// Merge folds other's group g into group mapping[g].
+	// Merge folds other's group g into group mapping[g]. It leaves other as it is
+	// and shares nothing with it that a later call changes.
 	Merge(other Accumulator, mapping []uint32) error
 	// Finish appends the results of groups [from, from+n) to out.
 	Finish(out *vec.Vector, from, n int) error

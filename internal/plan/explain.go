@@ -63,6 +63,10 @@ func Arguments(n Node) string {
 	case *Aggregate:
 		a.list("groups", named(x.Groups))
 		a.list("aggregates", aggregates(x.Aggs))
+	case *GroupingSets:
+		a.list("groups", named(x.Groups))
+		a.list("sets", x.setTexts())
+		a.list("aggregates", aggregates(x.Aggs))
 	case *Join:
 		a.join(x)
 	case *Sort:

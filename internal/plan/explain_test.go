@@ -45,6 +45,8 @@ func plans() map[string]Node {
 			Input: &Filter{Input: scan(), Pred: greater(id, 7)}}},
 		"aggregate": &Aggregate{Input: scan(), Groups: []NamedExpr{{Column: year, Expr: year.Ref()}}, Aggs: []AggCall{count, distinct}},
 		"distinct":  &Aggregate{Input: scan(), Groups: []NamedExpr{{Column: year, Expr: year.Ref()}}},
+		"sets": &GroupingSets{Input: scan(), Groups: []NamedExpr{{Column: id, Expr: id.Ref()}, {Column: year, Expr: year.Ref()}},
+			Sets: [][]int{{0, 1}, {1}, {}}, Aggs: []AggCall{count}, Marks: []GroupingMark{{Column: n, Keys: []int{1}}}},
 		"sort": &Sort{Input: scan(), Limit: NoLimit, Keys: []SortKey{{Expr: id.Ref()}, {Expr: year.Ref(), Desc: true},
 			{Expr: n.Ref(), NullsFirst: true}, {Expr: n.Ref(), Desc: true, NullsFirst: true}}},
 		"topn":  &Sort{Input: scan(), Limit: 3, Offset: 1, Keys: []SortKey{{Expr: id.Ref()}}},

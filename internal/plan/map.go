@@ -32,7 +32,11 @@ func mapOwn(n Node, f func(expr.Expr) expr.Expr) Node {
 	case *Project:
 		return &Project{Input: x.Input, Exprs: mapNamed(x.Exprs, f)}
 	case *Aggregate:
-		return mapAggregate(x, f)
+		return &Aggregate{Input: x.Input, Groups: mapNamed(x.Groups, f), Aggs: mapAggs(x.Aggs, f)}
+	case *GroupingSets:
+		k := *x
+		k.Groups, k.Aggs = mapNamed(x.Groups, f), mapAggs(x.Aggs, f)
+		return &k
 	case *Join:
 		k := *x
 		k.Residual = f(x.Residual)
@@ -66,13 +70,13 @@ func mapSearch(x *SearchScan, f func(expr.Expr) expr.Expr) Node {
 	return &k
 }
 
-func mapAggregate(x *Aggregate, f func(expr.Expr) expr.Expr) Node {
-	k := &Aggregate{Input: x.Input, Groups: mapNamed(x.Groups, f), Aggs: make([]AggCall, len(x.Aggs))}
-	for i, a := range x.Aggs {
+func mapAggs(calls []AggCall, f func(expr.Expr) expr.Expr) []AggCall {
+	out := make([]AggCall, len(calls))
+	for i, a := range calls {
 		a.Args, a.Filter, a.OrderBy = mapList(a.Args, f), f(a.Filter), mapKeys(a.OrderBy, f)
-		k.Aggs[i] = a
+		out[i] = a
 	}
-	return k
+	return out
 }
 
 func mapNamed(es []NamedExpr, f func(expr.Expr) expr.Expr) []NamedExpr {

@@ -90,6 +90,9 @@ func NewGroups(ts []types.Type, account *mem.Account, sameHash bool) *Groups {
 	return &Groups{types: ts, account: account, sameHash: sameHash, enc: Encoder{Types: ts}}
 }
 
+// Types are the types of the keys; the caller does not change them.
+func (g *Groups) Types() []types.Type { return g.types }
+
 // Len is the number of groups.
 func (g *Groups) Len() int { return g.n }
 

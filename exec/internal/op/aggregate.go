@@ -62,7 +62,7 @@ const stateBytes = 48
 
 // Local implements sched.Sink.
 func (a *Aggregate) Local(w *sched.Worker) (sched.Local, error) {
-	l, err := a.newLocal(w.Env)
+	l, err := a.newLocal(w.Env, a.KeyTypes)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +72,10 @@ func (a *Aggregate) Local(w *sched.Worker) (sched.Local, error) {
 	return l, nil
 }
 
-func (a *Aggregate) newLocal(env *expr.Env) (*aggLocal, error) {
+func (a *Aggregate) newLocal(env *expr.Env, keys []types.Type) (*aggLocal, error) {
 	l := &aggLocal{a: a, env: env, account: mem.Account{Tracker: a.Tracker}}
-	if len(a.KeyTypes) > 0 {
-		l.groups = hashtable.NewGroups(a.KeyTypes, &l.account, a.SameHash)
+	if len(keys) > 0 {
+		l.groups = hashtable.NewGroups(keys, &l.account, a.SameHash)
 	}
 	for i := range a.Aggs {
 		agg := &a.Aggs[i]
@@ -111,7 +111,9 @@ type aggLocal struct {
 	groups  *hashtable.Groups
 	n       int
 	accs    []expr.Accumulator
-	kept    []*kept
+	// grown are the bytes taken for states that hold their rows.
+	grown int64
+	kept  []*kept
 	// runs say at which position groups first appeared, ascending.
 	runs []groupRun
 
@@ -293,7 +295,7 @@ func (l *aggLocal) fold(i int, c *vec.Chunk, ids []uint32, pos sched.Pos) error 
 func (l *aggLocal) update(i int, ids []uint32, args []*vec.Vector, rows []int32) error {
 	if l.a.Aggs[i].Grows {
 		for _, v := range args {
-			if err := l.account.Grow(vectorBytes(v, rows, len(ids))); err != nil {
+			if err := l.hold(vectorBytes(v, rows, len(ids))); err != nil {
 				return err
 			}
 		}
@@ -301,43 +303,48 @@ func (l *aggLocal) update(i int, ids []uint32, args []*vec.Vector, rows []int32)
 	return l.accs[i].Update(ids, args, rows)
 }
 
+// hold takes bytes for states that hold their rows.
+func (l *aggLocal) hold(bytes int64) error {
+	l.grown += bytes
+	return l.account.Grow(bytes)
+}
+
 // Finalize implements sched.Sink.
 func (a *Aggregate) Finalize(w *sched.Worker) error {
-	var full []*aggLocal
+	full, mapping, err := a.unite(w)
+	if err != nil {
+		return err
+	}
+	if err := a.foldKept(w.Ctx, full, mapping, nil); err != nil {
+		return err
+	}
+	for _, l := range full {
+		if l != a.result {
+			l.account.Close()
+		}
+	}
+	return nil
+}
+
+// unite makes the result of all workers' tables but for what deferred aggregates
+// kept: that is with the tables full, whose groups mapping numbers in the result
+// (nil: they have its numbers).
+func (a *Aggregate) unite(w *sched.Worker) (full []*aggLocal, mapping [][]uint32, err error) {
 	for _, l := range a.locals {
 		if l.groups == nil || l.n > 0 {
 			full = append(full, l)
 		}
 	}
 	a.locals = nil
-	switch len(full) {
-	case 0:
-		l, err := a.newLocal(w.Env)
-		if err != nil {
-			return err
-		}
-		a.result = l
-		return nil
-	case 1:
+	if len(full) == 1 {
 		a.result = full[0]
-		return a.foldKept(w.Ctx, full, nil)
+		return full, nil, nil
 	}
-	merged, err := a.newLocal(w.Env)
-	if err != nil {
-		return err
+	if a.result, err = a.newLocal(w.Env, a.KeyTypes); err != nil || len(full) == 0 {
+		return nil, nil, err
 	}
-	a.result = merged
-	mapping, err := a.merge(w.Ctx, merged, full)
-	if err != nil {
-		return err
-	}
-	if err := a.foldKept(w.Ctx, full, mapping); err != nil {
-		return err
-	}
-	for _, l := range full {
-		l.account.Close()
-	}
-	return nil
+	mapping, err = a.merge(w.Ctx, a.result, full)
+	return full, mapping, err
 }
 
 // merge folds the workers' tables into one, adding groups in the order in which
@@ -376,6 +383,7 @@ func (a *Aggregate) merge(ctx context.Context, merged *aggLocal, full []*aggLoca
 				return nil, err
 			}
 		}
+		merged.grown += l.grown
 		l.accs, l.groups = nil, nil
 	}
 	return mapping, nil
@@ -383,24 +391,26 @@ func (a *Aggregate) merge(ctx context.Context, merged *aggLocal, full []*aggLoca
 
 // Source reads the groups and their results. Valid after Finalize.
 func (a *Aggregate) Source() *Ranges {
-	r := a.result
-	return NewRanges(r.n, func(from, to int) (*vec.Chunk, error) {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		c := &vec.Chunk{N: to - from}
-		if r.groups != nil {
-			for _, t := range a.KeyTypes {
-				c.Cols = append(c.Cols, vec.New(t, to-from))
-			}
-			r.groups.Keys(c.Cols, from, to-from)
+	return NewRanges(a.result.n, func(from, to int) (*vec.Chunk, error) { return a.chunk(a.result, from, to-from) })
+}
+
+// chunk is n groups of a finished table, keys then results.
+func (a *Aggregate) chunk(r *aggLocal, from, n int) (*vec.Chunk, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := &vec.Chunk{N: n}
+	if r.groups != nil {
+		for _, t := range r.groups.Types() {
+			c.Cols = append(c.Cols, vec.New(t, n))
 		}
-		for i, agg := range a.Aggs {
-			v := vec.New(agg.Ret, to-from)
-			if err := r.accs[i].Finish(v, from, to-from); err != nil {
-				return nil, err
-			}
-			c.Cols = append(c.Cols, v)
+		r.groups.Keys(c.Cols, from, n)
+	}
+	for i, agg := range a.Aggs {
+		v := vec.New(agg.Ret, n)
+		if err := r.accs[i].Finish(v, from, n); err != nil {
+			return nil, err
 		}
-		return c, nil
-	})
+		c.Cols = append(c.Cols, v)
+	}
+	return c, nil
 }

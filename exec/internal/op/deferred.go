@@ -5,21 +5,25 @@ import (
 
 	"github.com/loamdb/loam/exec/internal/hashtable"
 	"github.com/loamdb/loam/internal/mem"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
 
 // foldKept folds the rows that deferred aggregates kept into the result, whose
-// group numbers mapping gives (nil: the one worker's own).
-func (a *Aggregate) foldKept(ctx context.Context, full []*aggLocal, mapping [][]uint32) error {
+// group numbers mapping gives (nil: the one worker's own). coarser, when not nil,
+// is then called with the rows, by the result's group numbers.
+func (a *Aggregate) foldKept(ctx context.Context, full []*aggLocal, mapping [][]uint32, coarser func(i int, t *Table) error) error {
 	for i := range a.Aggs {
-		agg := &a.Aggs[i]
-		if !agg.deferred() {
+		if !a.Aggs[i].deferred() || len(full) == 0 {
 			continue
 		}
 		account := mem.Account{Tracker: a.Tracker}
 		t, err := a.keptTable(ctx, i, full, mapping, &account)
 		if err == nil {
-			err = a.foldTable(ctx, i, t, &account)
+			err = a.foldTable(ctx, i, t, a.result, &account)
+		}
+		if err == nil && coarser != nil {
+			err = coarser(i, t)
 		}
 		account.Close()
 		if err != nil {
@@ -79,6 +83,11 @@ func (a *Aggregate) distinctTable(ctx context.Context, i int, full []*aggLocal, 
 			l.kept[i].distinct = nil
 		}
 	}
+	return groupsTable(ctx, all, ts, account)
+}
+
+// groupsTable lists the keys of a table of groups of the types.
+func groupsTable(ctx context.Context, all *hashtable.Groups, ts []types.Type, account *mem.Account) (*Table, error) {
 	t := &Table{N: all.Len()}
 	c := vec.NewChunk(ts, vec.ChunkRows)
 	for from := 0; from < t.N; from += vec.ChunkRows {
@@ -98,8 +107,8 @@ func (a *Aggregate) distinctTable(ctx context.Context, i int, full []*aggLocal, 
 	return t, nil
 }
 
-// foldTable folds kept rows in the order that the aggregate asks for.
-func (a *Aggregate) foldTable(ctx context.Context, i int, t *Table, account *mem.Account) error {
+// foldTable folds kept rows into groups of a table, in the order that the aggregate asks for.
+func (a *Aggregate) foldTable(ctx context.Context, i int, t *Table, into *aggLocal, account *mem.Account) error {
 	agg := &a.Aggs[i]
 	keys := t.Cols[1+len(agg.ArgTypes):]
 	var order []int32
@@ -123,7 +132,7 @@ func (a *Aggregate) foldTable(ctx context.Context, i int, t *Table, account *mem
 		for _, id := range part.Cols[0].Int64s {
 			ids = append(ids, uint32(id))
 		}
-		if err := a.result.update(i, ids, part.Cols[1:1+len(agg.ArgTypes)], nil); err != nil {
+		if err := into.update(i, ids, part.Cols[1:1+len(agg.ArgTypes)], nil); err != nil {
 			return err
 		}
 	}

@@ -109,11 +109,13 @@ const (
 // String is the clause.
 func (n NullOrder) String() string { return [...]string{"", "NULLS FIRST", "NULLS LAST"}[n] }
 
-// GroupBy is a GROUP BY clause: ALL, or items.
+// GroupBy is a GROUP BY clause: ALL, or items; DISTINCT drops grouping sets that
+// stand there twice.
 type GroupBy struct {
 	Span
-	All   bool
-	Items []*GroupItem
+	All      bool
+	Distinct bool
+	Items    []*GroupItem
 }
 
 // GroupKind is the kind of a [GroupItem].

@@ -17,21 +17,25 @@ type aggregation struct {
 	groups []plan.NamedExpr
 	byKey  map[string]plan.Column // groups and calls by exprKey
 	calls  []plan.AggCall
+	// sets are the grouping sets, by places in groups; none for plain grouping.
+	sets  [][]int
+	marks []plan.GroupingMark
 }
 
 func (b *Binder) newAggregation(input *scope) *aggregation {
 	return &aggregation{b: b, input: input, byKey: map[string]plan.Column{}}
 }
 
-// addGroup adds a grouping key.
-func (g *aggregation) addGroup(name string, e expr.Expr) {
+// addGroup adds a grouping key, or finds the same one, and gives its place.
+func (g *aggregation) addGroup(name string, e expr.Expr) int {
 	key := exprKey(e)
 	if _, ok := g.byKey[key]; ok {
-		return
+		return g.position(e)
 	}
 	col := g.b.newColumn(name, e.Type())
 	g.groups = append(g.groups, plan.NamedExpr{Column: col, Expr: e})
 	g.byKey[key] = col
+	return len(g.groups) - 1
 }
 
 // aggregate binds a call of an aggregate function to a column of the Aggregate node.

@@ -201,16 +201,14 @@ func (b *Binder) unsupported(off int, what string) error {
 
 // cures say what to write in place of what is not bound.
 var cures = map[string]string{
-	"TRUNCATE":        "DELETE FROM without WHERE removes all rows",
-	"ALTER":           "Create another object and fill it with INSERT INTO … SELECT",
-	"RETURNING":       "SELECT the rows by their keys afterwards",
-	"ON CONFLICT":     "INSERT into a collection replaces the row with the same key; a table has no keys",
-	"DEFAULT":         "Give each row its value",
-	"SHOW CREATE":     "DESCRIBE lists the columns",
-	"GROUP BY ROLLUP": "Write a query for each grouping and join them with UNION ALL",
-	"GROUP BY CUBE":   "Write a query for each grouping and join them with UNION ALL",
-	"EXCEPT ALL":      "EXCEPT without ALL compares distinct rows",
-	"INTERSECT ALL":   "INTERSECT without ALL compares distinct rows",
+	"TRUNCATE":      "DELETE FROM without WHERE removes all rows",
+	"ALTER":         "Create another object and fill it with INSERT INTO … SELECT",
+	"RETURNING":     "SELECT the rows by their keys afterwards",
+	"ON CONFLICT":   "INSERT into a collection replaces the row with the same key; a table has no keys",
+	"DEFAULT":       "Give each row its value",
+	"SHOW CREATE":   "DESCRIBE lists the columns",
+	"EXCEPT ALL":    "EXCEPT without ALL compares distinct rows",
+	"INTERSECT ALL": "INTERSECT without ALL compares distinct rows",
 }
 
 // statement binds any statement.

@@ -23,6 +23,9 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	if c.b.env.Functions.IsAggregate(name) {
 		return c.aggregate(name, x)
 	}
+	if name == "grouping" || name == "grouping_id" {
+		return c.grouping(name, x)
+	}
 	if err := c.scalarOnly(name, x); err != nil {
 		return nil, err
 	}

@@ -130,6 +130,11 @@ func (d *domain) push(n plan.Node) (plan.Node, []plan.Column, bool) {
 		return d.pushFirst(x)
 	case *plan.Aggregate:
 		return d.pushAggregate(x)
+	case *plan.GroupingSets:
+		if !repeatable(x.Input) {
+			return nil, nil, false
+		}
+		return d.push(d.b.separate(x))
 	case *plan.Join:
 		return d.pushJoin(x)
 	case *plan.UnionAll:
@@ -354,6 +359,14 @@ func (c *cloned) named(es []plan.NamedExpr) []plan.NamedExpr {
 	return out
 }
 
+func (c *cloned) aggs(calls []plan.AggCall) []plan.AggCall {
+	out := append([]plan.AggCall(nil), calls...)
+	for i := range out {
+		out[i].Column = c.column(out[i].Column)
+	}
+	return out
+}
+
 // copy renames what the nodes produce, then what they read.
 func (c *cloned) copy(n plan.Node) plan.Node {
 	n = c.produce(n)
@@ -398,11 +411,15 @@ func (c *cloned) produce(n plan.Node) plan.Node {
 	case *plan.Project:
 		return &plan.Project{Input: x.Input, Exprs: c.named(x.Exprs)}
 	case *plan.Aggregate:
-		k := &plan.Aggregate{Input: x.Input, Groups: c.named(x.Groups), Aggs: append([]plan.AggCall(nil), x.Aggs...)}
-		for i := range k.Aggs {
-			k.Aggs[i].Column = c.column(k.Aggs[i].Column)
+		return &plan.Aggregate{Input: x.Input, Groups: c.named(x.Groups), Aggs: c.aggs(x.Aggs)}
+	case *plan.GroupingSets:
+		k := *x
+		k.Groups, k.Aggs = c.named(x.Groups), c.aggs(x.Aggs)
+		k.Marks = append([]plan.GroupingMark(nil), x.Marks...)
+		for i := range k.Marks {
+			k.Marks[i].Column = c.column(k.Marks[i].Column)
 		}
-		return k
+		return &k
 	case *plan.UnionAll:
 		return &plan.UnionAll{Inputs: x.Inputs, Cols: c.columns(x.Cols)}
 	case *plan.Join:

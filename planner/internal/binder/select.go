@@ -365,27 +365,18 @@ func (k *block) groupBy() error {
 		return nil
 	}
 	c := &clause{b: k.b, scope: k.scope, name: "GROUP BY", aliases: k.sel.Items}
-	exprs, err := k.groupExprs(g)
-	if err != nil {
-		return err
-	}
-	for _, e := range exprs {
-		name, bound, err := k.groupKey(c, e)
-		if err != nil {
-			return err
-		}
-		bound = k.b.settle(bound)
-		if !bound.Type().Orderable() {
-			return k.b.fail(fail.DatatypeMismatch, e.Pos(), "values of type %s cannot be grouped", bound.Type())
-		}
-		k.agg.addGroup(name, bound)
+	var err error
+	if hasSets(g) {
+		err = k.groupSets(c, g)
+	} else {
+		_, err = k.groupKeys(c, k.groupExprs(g))
 	}
 	k.agg.below = append(k.agg.below, c.joins...)
-	return nil
+	return err
 }
 
 // groupExprs lists the keys as written; GROUP BY ALL is every item without an aggregate.
-func (k *block) groupExprs(g *ast.GroupBy) ([]ast.Expr, error) {
+func (k *block) groupExprs(g *ast.GroupBy) []ast.Expr {
 	var out []ast.Expr
 	if g.All {
 		for i, it := range k.items {
@@ -395,15 +386,12 @@ func (k *block) groupExprs(g *ast.GroupBy) ([]ast.Expr, error) {
 				out = append(out, k.items[i].ast)
 			}
 		}
-		return out, nil
+		return out
 	}
 	for _, it := range g.Items {
-		if it.Kind != ast.GroupExprs {
-			return nil, k.b.unsupported(it.Pos(), "GROUP BY "+it.Kind.String())
-		}
 		out = append(out, it.Exprs...)
 	}
-	return out, nil
+	return out
 }
 
 func (k *block) groupKey(c *clause, e ast.Expr) (string, expr.Expr, error) {
@@ -556,14 +544,14 @@ func (k *block) aggregate(having expr.Expr, keys []orderKey) (expr.Expr, []subJo
 			return nil, nil, err
 		}
 	}
-	if len(k.agg.groups)+len(k.agg.calls) == 0 { // HAVING alone: a call makes the one row
+	if len(k.agg.groups)+len(k.agg.calls) == 0 && k.agg.plain() { // HAVING alone: a call makes the one row
 		r, err := k.b.env.Functions.Aggregate("count", nil)
 		if err != nil {
 			return nil, nil, k.b.at(err, k.sel.Pos())
 		}
 		k.agg.addCall(plan.AggCall{Column: plan.Column{Name: "count(*)", Type: r.Ret}, Fn: r.Agg})
 	}
-	k.node = &plan.Aggregate{Input: k.node, Groups: k.agg.groups, Aggs: k.agg.calls}
+	k.node = k.agg.node(k.node)
 	return having, joins, nil
 }
 

@@ -138,6 +138,7 @@ func (p *printer) selectBody(s *ast.Select) {
 	if s.GroupBy != nil {
 		p.write(" GROUP BY ")
 		p.when(s.GroupBy.All, "ALL")
+		p.when(s.GroupBy.Distinct, "DISTINCT ")
 		list(p, s.GroupBy.Items, p.groupItem)
 	}
 	p.clause(" HAVING ", s.Having)

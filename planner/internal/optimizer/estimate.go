@@ -64,6 +64,8 @@ func (e estimator) rows(n plan.Node) float64 {
 			return 1
 		}
 		return max(1, e.rows(x.Input)/10)
+	case *plan.GroupingSets:
+		return max(1, e.rows(x.Input)/10*float64(len(x.Sets)))
 	case *plan.Limit:
 		if x.Count >= 0 {
 			return max(1, min(e.rows(x.Input), float64(x.Count)))

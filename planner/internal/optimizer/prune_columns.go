@@ -30,6 +30,8 @@ func prune(n plan.Node, need idSet) plan.Node {
 		return pruneProject(x, need)
 	case *plan.Aggregate:
 		return pruneAggregate(x, need)
+	case *plan.GroupingSets:
+		return pruneGroupingSets(x, need)
 	case *plan.Sort:
 		below := with(need)
 		for _, k := range x.Keys {
@@ -109,12 +111,39 @@ func pruneAggregate(x *plan.Aggregate, need idSet) plan.Node {
 			continue
 		}
 		k.Aggs = append(k.Aggs, a)
-		expr.Columns(a.Filter, below)
-		for _, e := range a.Args {
-			expr.Columns(e, below)
+		readCall(a, below)
+	}
+	k.Input = prune(x.Input, below)
+	return k
+}
+
+// readCall adds the columns that an aggregate reads.
+func readCall(a plan.AggCall, below idSet) {
+	expr.Columns(a.Filter, below)
+	for _, e := range a.Args {
+		expr.Columns(e, below)
+	}
+	for _, s := range a.OrderBy {
+		expr.Columns(s.Expr, below)
+	}
+}
+
+// pruneGroupingSets keeps the keys and sets, which make the rows.
+func pruneGroupingSets(x *plan.GroupingSets, need idSet) plan.Node {
+	k := &plan.GroupingSets{Groups: x.Groups, Sets: x.Sets}
+	below := idSet{}
+	for _, g := range x.Groups {
+		expr.Columns(g.Expr, below)
+	}
+	for _, a := range x.Aggs {
+		if need[a.ID] {
+			k.Aggs = append(k.Aggs, a)
+			readCall(a, below)
 		}
-		for _, s := range a.OrderBy {
-			expr.Columns(s.Expr, below)
+	}
+	for _, m := range x.Marks {
+		if need[m.ID] {
+			k.Marks = append(k.Marks, m)
 		}
 	}
 	k.Input = prune(x.Input, below)

@@ -14,7 +14,8 @@ import (
 //     would change.
 //   - A condition with a volatile function stays where it is written.
 //   - Below grouping go conditions on grouping columns only, and none where there
-//     are no groups, since the one row of an ungrouped aggregate is always there.
+//     are no groups, since the one row of an ungrouped aggregate is always there;
+//     below grouping sets go those on keys that are in every set.
 //   - Below an outer join go conditions on its preserved side only. Its own ON
 //     conditions go down the null-supplying side only: on the preserved side they
 //     decide about matches, not about rows.
@@ -36,6 +37,8 @@ func push(n plan.Node, preds []expr.Expr) plan.Node {
 		return pushProject(x, preds)
 	case *plan.Aggregate:
 		return pushAggregate(x, preds)
+	case *plan.GroupingSets:
+		return pushGroupingSets(x, preds)
 	case *plan.Join:
 		return pushJoin(x, preds)
 	case *plan.UnionAll:
@@ -105,12 +108,26 @@ func pushProject(x *plan.Project, preds []expr.Expr) plan.Node {
 }
 
 func pushAggregate(x *plan.Aggregate, preds []expr.Expr) plan.Node {
-	defs := definitions(x.Groups)
+	down, stay := splitByGroups(x.Groups, preds)
+	return filtered(x.WithChildren([]plan.Node{push(x.Input, down)}), stay)
+}
+
+func pushGroupingSets(x *plan.GroupingSets, preds []expr.Expr) plan.Node {
+	var common []plan.NamedExpr
+	for _, k := range x.Common() {
+		common = append(common, x.Groups[k])
+	}
+	down, stay := splitByGroups(common, preds)
+	return filtered(x.WithChildren([]plan.Node{push(x.Input, down)}), stay)
+}
+
+// splitByGroups rewrites the conditions on groups alone to conditions on their input.
+func splitByGroups(list []plan.NamedExpr, preds []expr.Expr) (down, stay []expr.Expr) {
+	defs := definitions(list)
 	groups := idSet{}
-	for _, g := range x.Groups {
+	for _, g := range list {
 		groups[g.ID] = true
 	}
-	var down, stay []expr.Expr
 	for _, p := range preds {
 		used := reads(p)
 		moved := substitute(p, defs)
@@ -120,7 +137,7 @@ func pushAggregate(x *plan.Aggregate, preds []expr.Expr) plan.Node {
 			stay = append(stay, p)
 		}
 	}
-	return filtered(x.WithChildren([]plan.Node{push(x.Input, down)}), stay)
+	return down, stay
 }
 
 func pushUnion(x *plan.UnionAll, preds []expr.Expr) plan.Node {

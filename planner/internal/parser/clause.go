@@ -12,6 +12,7 @@ func (p *parser) groupBy() *ast.GroupBy {
 	if p.acceptKw(kwAll) {
 		g.All = true
 	} else {
+		g.Distinct = p.acceptKw(kwDistinct)
 		p.list(func() { g.Items = append(g.Items, p.groupItem()) })
 		if p.peekKw(kwWith, kwRollup) || p.peekKw(kwWith, kwCube) {
 			p.failAt(p.pos(), "GROUP BY … WITH %s is not supported", p.peek(1).kw).Hint = "Write GROUP BY ROLLUP (a, b) or CUBE (a, b)."
