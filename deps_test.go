@@ -25,6 +25,7 @@ internal/vec < internal/fail internal/types ; arrow gjson
 internal/schema < internal/types ;
 internal/kernel < internal/fail internal/types internal/vec ; arrow xxh3 gjson
 internal/expr < internal/fail internal/types internal/vec internal/kernel ; arrow
+internal/datafile < internal/fail internal/types internal/vec internal/kernel ; arrow compress gjson
 internal/plan < internal/fail internal/types internal/vec internal/schema internal/expr ;
 internal/snapshot < internal/fail ;
 internal/mem < internal/fail ;
