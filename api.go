@@ -9,6 +9,7 @@ import (
 	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/planner"
 )
 
 // Statement is a prepared statement: parsed, bound and optimized against the
@@ -17,6 +18,8 @@ type Statement struct {
 	session  *Session
 	prepared *plan.Prepared
 	values   []vec.Value // bound parameters, nil before Bind
+	// planned is the session as it was when the statement was prepared.
+	planned planner.Session
 }
 
 // Pin fixes what a query reads, so that it can be run again elsewhere or later
@@ -25,6 +28,8 @@ type Statement struct {
 type Pin struct {
 	NowMicros int64       `json:"now"`
 	Objects   []ObjectPin `json:"objects,omitempty"`
+	// Views are the views whose queries are part of the statement.
+	Views []plan.ViewRef `json:"views,omitempty"`
 }
 
 // ObjectPin is the state of one object. Fragments nil and Tail true mean all of it.

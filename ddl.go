@@ -10,7 +10,49 @@ import (
 	"github.com/loamdb/loam/storage/collection"
 )
 
-// change runs statements that change the catalog or the session.
+// change runs a statement that changes the catalog or the session. What depends on
+// other objects is bound again at a revision of the catalog and changes it only if
+// it is still that one, until no other change comes between.
+func (st *Statement) change(ctx context.Context) (*Result, error) {
+	e := st.session.engine
+	stmt := st.prepared.Statement
+	switch stmt.(type) {
+	case *plan.CreateView, *plan.DropObjects, *plan.DropNamespace:
+	default:
+		return st.session.change(ctx, stmt)
+	}
+	for try := 1; ; try++ {
+		rev, err := e.cat.Revision(ctx)
+		if err != nil {
+			return nil, err
+		}
+		list, err := e.planner.Prepare(ctx, st.planned, st.prepared.SQL, nil)
+		if err != nil {
+			return nil, err
+		}
+		res, err := st.session.changeAt(ctx, list[0].Statement, rev)
+		if !fail.Is(err, fail.Conflict) || try == dmlTries || ctx.Err() != nil {
+			return res, err
+		}
+	}
+}
+
+// changeAt runs a change that holds for one revision of the catalog; Conflict
+// when the catalog is another.
+func (s *Session) changeAt(ctx context.Context, stmt plan.Statement, rev uint64) (*Result, error) {
+	e := s.engine
+	switch x := stmt.(type) {
+	case *plan.CreateView:
+		return e.createView(ctx, x, rev)
+	case *plan.DropObjects:
+		return &Result{Note: x.Note}, e.dropObjects(ctx, x, rev)
+	case *plan.DropNamespace:
+		return &Result{}, e.dropNamespace(ctx, x, rev)
+	}
+	return s.change(ctx, stmt)
+}
+
+// change runs the other statements of that kind.
 func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, error) {
 	e := s.engine
 	switch x := stmt.(type) {
@@ -31,18 +73,8 @@ func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, err
 			return &Result{Note: note}, nil
 		}
 		return &Result{}, err
-	case *plan.DropNamespace:
-		err := e.cat.DropNamespace(ctx, x.Namespace)
-		if x.IfExists && fail.Is(err, fail.UndefinedNamespace) {
-			return &Result{Note: fmt.Sprintf("namespace %s does not exist", x.Namespace)}, nil
-		}
-		return &Result{}, err
 	case *plan.CreateObject:
 		return s.create(ctx, x)
-	case *plan.DropObject:
-		err := e.cat.Drop(ctx, x.Object.ID)
-		e.forget(x.Object.ID)
-		return &Result{}, err
 	}
 	return nil, fail.Bug("statement %T is not run", stmt)
 }
@@ -94,11 +126,7 @@ func (e *Engine) replace(ctx context.Context, x *plan.CreateObject) error {
 		return fail.New(fail.Unsupported, "OR REPLACE with AS over %s %q, which exists, is not supported", old.Kind, old.Name).
 			WithHint("DROP it first, or create the new one under another name.")
 	}
-	if err := e.cat.Drop(ctx, old.ID); err != nil {
-		return err
-	}
-	e.forget(old.ID)
-	return nil
+	return e.drop(ctx, old)
 }
 
 // checkObject says whether an object can be made, before anything changes.

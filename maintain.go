@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/collection"
 	"github.com/loamdb/loam/worker"
@@ -62,6 +63,9 @@ func (e *Engine) openAll(ctx context.Context) error {
 		return err
 	}
 	for _, obj := range objs {
+		if obj.Kind == schema.View {
+			continue
+		}
 		c, err := e.collection(ctx, obj)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loamdb/loam/exec"
 	"github.com/loamdb/loam/internal/expr"
@@ -110,6 +111,7 @@ func (st *Statement) Pin(ctx context.Context) (Pin, error) {
 		return Pin{NowMicros: now * 1000}, err
 	}
 	p, _, err := st.session.engine.pin(ctx, q.Root)
+	p.Views = st.prepared.Views
 	return p, err
 }
 
@@ -127,12 +129,28 @@ func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) 
 	}
 	e := st.session.engine
 	entry := e.queries.start(e, st)
+	if err := st.fits(p, q.Root); err != nil {
+		return e.queries.finish(e, entry, nil, err)
+	}
 	snaps, err := e.unpin(ctx, p)
 	if err != nil {
 		return e.queries.finish(e, entry, nil, err)
 	}
 	res, err := st.run(ctx, q, p, snaps)
 	return e.queries.finish(e, entry, res, err)
+}
+
+// fits checks that the statement reads what the pin was made for: a view may have
+// got another query since.
+func (st *Statement) fits(p Pin, root plan.Node) error {
+	same := slices.Equal(p.Views, st.prepared.Views)
+	for _, id := range objectsOf(root) {
+		same = same && slices.ContainsFunc(p.Objects, func(o ObjectPin) bool { return o.ObjectID == id })
+	}
+	if !same {
+		return fail.New(fail.SnapshotExpired, "what the query reads has changed since it was planned").WithHint("Ask for a new plan.")
+	}
+	return nil
 }
 
 // Split cuts the pin of a scan-filter-project query over one object into at most

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
 )
 
 // The SQL tests in testdata/slt are sqllogictest files:
@@ -95,6 +96,9 @@ func (n *node) apply() {
 		n.t.Fatal(err)
 	}
 	for _, o := range objs {
+		if o.Kind == schema.View {
+			continue
+		}
 		_, err := n.session.ScanPlan(context.Background(), loam.ScanRequest{Target: loam.Target{Namespace: o.Namespace, Name: o.Name}, Tail: loam.TailWait})
 		if err != nil {
 			n.t.Fatal(err)

@@ -26,7 +26,8 @@ func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) 
 			st, err = nil, fail.FromPanic(v)
 		}
 	}()
-	list, err := s.engine.planner.Prepare(ctx, s.planning(), sql, params)
+	planned := s.planning()
+	list, err := s.engine.planner.Prepare(ctx, planned, sql, params)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) 
 	case 0:
 		return nil, fail.New(fail.Syntax, "the statement is empty")
 	case 1:
-		return &Statement{session: s, prepared: list[0]}, nil
+		return &Statement{session: s, prepared: list[0], planned: planned}, nil
 	}
 	return nil, fail.New(fail.Syntax, "%d statements where one is expected", len(list)).WithHint("Send them one by one.")
 }
@@ -97,7 +98,7 @@ func (st *Statement) Bind(_ context.Context, values []vec.Value) (*Statement, er
 	if err != nil {
 		return nil, err
 	}
-	return &Statement{session: st.session, prepared: pr, values: values}, nil
+	return &Statement{session: st.session, prepared: pr, values: values, planned: st.planned}, nil
 }
 
 // Execute runs the statement: a query starts at a strong snapshot, anything else
@@ -130,7 +131,7 @@ func (st *Statement) execute(ctx context.Context) (*Result, error) {
 	case *plan.Delete:
 		return st.retried(ctx, func() (*Result, error) { return st.delete(ctx, x) })
 	}
-	return st.session.change(ctx, st.prepared.Statement)
+	return st.change(ctx)
 }
 
 // dmlTries bounds how often a statement that reads and writes is computed again

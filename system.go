@@ -20,6 +20,7 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"namespaces":  namespaceRecords,
 	"collections": collectionRecords,
 	"tables":      tableRecords,
+	"views":       viewRecords,
 	"columns":     columnRecords,
 	"functions":   functionRecords,
 	"settings":    settingRecords,
@@ -109,10 +110,56 @@ func tableRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, o := range objs {
-		out = append(out, objectRecord(o))
+		r := objectRecord(o)
+		r["table_type"] = vec.Text("BASE TABLE")
+		if o.Kind == schema.View {
+			r["table_type"] = vec.Text("VIEW")
+		}
+		out = append(out, r)
 	}
 	for _, t := range planner.SystemTables() {
-		out = append(out, record{"namespace": vec.Text("system"), "name": vec.Text(t.Name), "kind": vec.Text("system table")})
+		out = append(out, record{"namespace": vec.Text("system"), "name": vec.Text(t.Name), "kind": vec.Text("system table"), "table_type": vec.Text("SYSTEM TABLE")})
+	}
+	return out, nil
+}
+
+// viewRecords lists the views as of one revision of the catalog.
+func viewRecords(ctx context.Context, s *Session) ([]record, error) {
+	for try := 1; ; try++ {
+		before, err := s.engine.cat.Revision(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := viewsNow(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.engine.cat.Revision(ctx)
+		if err != nil || after == before || try == dmlTries {
+			return out, err
+		}
+	}
+}
+
+// viewsNow lists the views. One whose query does not work any more says why.
+func viewsNow(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := s.engine.cat.Objects(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		if o.Kind != schema.View {
+			continue
+		}
+		r := record{"namespace": vec.Text(o.Namespace), "name": vec.Text(o.Name), "id": vec.Int64(int64(o.ID))}
+		if text, err := s.engine.planner.ViewText(ctx, o); err == nil {
+			r["definition"] = vec.Text(text)
+		}
+		if err := s.engine.planner.CheckView(ctx, o); err != nil {
+			r["error"] = vec.Text(fail.As(err).Message)
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }

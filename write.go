@@ -28,6 +28,10 @@ func (s *Session) find(ctx context.Context, t Target) (*collection.Collection, *
 	if err != nil {
 		return nil, nil, err
 	}
+	if obj.Kind == schema.View {
+		return nil, nil, fail.New(fail.WrongObjectType, "%s is a view: it has no rows of its own", obj.QualifiedName()).
+			WithHint("SELECT from it, or name a collection or a table.")
+	}
 	c, err := s.engine.collection(ctx, obj)
 	return c, obj, err
 }
@@ -289,10 +293,9 @@ func (s *Session) PrepareIngest(ctx context.Context, t Target, sch *arrow.Schema
 	case err == nil && mode.IfExists == "append":
 		return obj, compatible(obj, sch)
 	case err == nil && mode.IfExists == "replace":
-		if err := s.engine.cat.Drop(ctx, obj.ID); err != nil {
+		if err := s.engine.drop(ctx, obj); err != nil {
 			return nil, err
 		}
-		s.engine.forget(obj.ID)
 	case err == nil:
 		return nil, fail.New(fail.DuplicateObject, "%s %s exists already", obj.Kind, obj.Name).
 			WithHint("Ingest with mode append or replace.")

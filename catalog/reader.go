@@ -11,6 +11,8 @@ type Reader interface {
 	// Lookup finds an object. Quoted parts match exactly. Errors:
 	// fail.UndefinedNamespace, fail.UndefinedTable with the nearest name, fail.AmbiguousName.
 	Lookup(ctx context.Context, namespace Name, object Name) (*schema.Object, error)
+	// ByID finds an object by its id. Errors: fail.UndefinedTable.
+	ByID(ctx context.Context, id uint64) (*schema.Object, error)
 	// Namespaces lists the namespaces by name.
 	Namespaces(ctx context.Context) ([]string, error)
 	// Objects lists the objects of a namespace by name; "" lists all.

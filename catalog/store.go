@@ -58,6 +58,20 @@ type definition struct {
 	Fields  []field           `json:"fields"`
 	Dynamic bool              `json:"dynamic,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
+	View    *view             `json:"view,omitempty"`
+}
+
+// view is the JSON of a view's query.
+type view struct {
+	Text      string `json:"text"`
+	Namespace string `json:"namespace"`
+	Uses      []use  `json:"uses,omitempty"`
+}
+
+type use struct {
+	Name   string           `json:"name"`
+	ID     uint64           `json:"id"`
+	Fields map[int32]string `json:"fields,omitempty"`
 }
 
 type field struct {
@@ -75,6 +89,12 @@ func encode(o *schema.Object) ([]byte, error) {
 	for _, f := range o.Fields {
 		d.Fields = append(d.Fields, field{ID: f.ID, Name: f.Name, Type: f.Type.String(), NotNull: f.NotNull,
 			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier})
+	}
+	if q := o.Query; q != nil {
+		d.View = &view{Text: q.Text, Namespace: q.Namespace}
+		for _, u := range q.Uses {
+			d.View.Uses = append(d.View.Uses, use(u))
+		}
 	}
 	b, err := json.Marshal(d)
 	if err == nil && len(b) > metastore.MaxValueBytes {
@@ -99,6 +119,15 @@ func decode(row metastore.Object) (*schema.Object, error) {
 		}
 		o.Fields = append(o.Fields, schema.Field{ID: f.ID, Name: f.Name, Type: t, NotNull: f.NotNull,
 			FullText: f.FullText, Metric: schema.Metric(f.Metric), Modifier: f.Modifier})
+	}
+	if v := d.View; v != nil {
+		o.Query = &schema.ViewQuery{Text: v.Text, Namespace: v.Namespace}
+		for _, u := range v.Uses {
+			o.Query.Uses = append(o.Query.Uses, schema.Use(u))
+		}
+	}
+	if (o.Kind == schema.View) != (o.Query != nil) {
+		return nil, fail.New(fail.Corrupt, "definition of object %d (%s.%s): a %s whose query is there: %t", row.ID, row.Namespace, row.Name, o.Kind, o.Query != nil)
 	}
 	for _, k := range o.Key {
 		if k < 0 || k >= len(o.Fields) {
@@ -141,7 +170,7 @@ func (c *Catalog) noNamespace(ctx context.Context, name string) error {
 }
 
 func (c *Catalog) noObject(ctx context.Context, namespace, name string) error {
-	e := fail.New(fail.UndefinedTable, "there is no collection or table %q in namespace %s", name, namespace)
+	e := fail.New(fail.UndefinedTable, "there is no collection, table or view %q in namespace %s", name, namespace)
 	rows, err := c.meta.ListObjects(ctx, namespace)
 	if err != nil {
 		return e
@@ -209,9 +238,12 @@ func (c *Catalog) CreateNamespace(ctx context.Context, name string) (bool, error
 	return c.meta.CreateNamespace(ctx, name)
 }
 
+// IsDefault reports whether a namespace is the default one, which stays.
+func IsDefault(namespace string) bool { return strings.EqualFold(namespace, DefaultNamespace) }
+
 // DropNamespace removes an empty namespace.
 func (c *Catalog) DropNamespace(ctx context.Context, name string) error {
-	if strings.EqualFold(name, DefaultNamespace) {
+	if IsDefault(name) {
 		return fail.New(fail.InvalidParameter, "namespace %s is the default one and stays", DefaultNamespace)
 	}
 	return c.meta.DropNamespace(ctx, name)
@@ -220,23 +252,7 @@ func (c *Catalog) DropNamespace(ctx context.Context, name string) error {
 // Create adds an object; its field ids are assigned here. The description with
 // its id comes back.
 func (c *Catalog) Create(ctx context.Context, o *schema.Object) (*schema.Object, error) {
-	k := *o
-	k.Fields = slices.Clone(o.Fields)
-	for i := range k.Fields {
-		k.Fields[i].ID = int32(i + 1)
-	}
-	def, err := encode(&k)
-	if err != nil {
-		return nil, err
-	}
-	row, err := c.meta.CreateObject(ctx, metastore.Object{Namespace: o.Namespace, Name: o.Name, Kind: string(o.Kind), Partitions: o.Partitions, Definition: def})
-	if err != nil {
-		if fail.Is(err, fail.UndefinedNamespace) {
-			return nil, c.noNamespace(ctx, o.Namespace)
-		}
-		return nil, err
-	}
-	return c.describe(row)
+	return c.Change(ctx, Change{Create: o})
 }
 
 // Drop removes an object.

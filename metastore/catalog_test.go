@@ -57,7 +57,7 @@ func TestNamespaces(t *testing.T) {
 		if o.Namespace != "Sales" {
 			t.Errorf("namespace is spelled %q", o.Namespace)
 		}
-		wantCode(t, r.DropNamespace(ctx, "sales"), fail.InvalidParameter)
+		wantCode(t, r.DropNamespace(ctx, "sales"), fail.Dependents)
 		if err := r.DropObject(ctx, o.ID); err != nil {
 			t.Fatal(err)
 		}

@@ -72,8 +72,22 @@ func steps() []step {
 			func(*rig, Object) bool { return true }},
 		{"release_lease", func(r *rig, _ *Object) error { return r.ReleaseLease(ctx, lease) },
 			func(r *rig, _ Object) bool { _, err := r.AcquireLease(ctx, "k", "you", 1); return err == nil }},
-		{"drop_object", func(r *rig, o *Object) error { return r.DropObject(ctx, o.ID) },
-			func(r *rig, _ Object) bool { return !exists(r, "docs") }},
+		{"change_catalog", func(r *rig, o *Object) error {
+			_, err := r.ChangeCatalog(ctx, CatalogChange{Update: []ObjectUpdate{{ID: o.ID, ExpectSchemaVersion: 2, Name: "papers", Definition: []byte("named")}}})
+			return err
+		}, func(r *rig, _ Object) bool { return exists(r, "papers") && !exists(r, "docs") }},
+		{"change_catalog", func(r *rig, o *Object) error {
+			made, err := r.ChangeCatalog(ctx, CatalogChange{Drop: []uint64{o.ID}, Create: &Object{Namespace: "public", Name: "Papers", Partitions: 1}})
+			if err == nil {
+				*o = made
+			}
+			return err
+		}, func(r *rig, o Object) bool {
+			u, _ := r.GetObject(ctx, "public", "papers")
+			return u.ID == o.ID && u.Name == "Papers"
+		}},
+		{"change_catalog", func(r *rig, o *Object) error { return r.DropObject(ctx, o.ID) },
+			func(r *rig, _ Object) bool { return !exists(r, "papers") }},
 		{"drop_namespace", func(r *rig, _ *Object) error { return r.DropNamespace(ctx, "public") },
 			func(r *rig, _ Object) bool { ns, _ := r.ListNamespaces(ctx); return len(ns) == 0 }},
 	}

@@ -74,8 +74,7 @@ func (s *db) DropNamespace(ctx context.Context, name string) error {
 			return err
 		}
 		if ns.Objects > 0 {
-			return fail.New(fail.InvalidParameter, "namespace %q is not empty: it holds %d objects", ns.Name, ns.Objects).
-				WithHint("Drop its objects first.")
+			return errNotEmpty(ns)
 		}
 		t.del(nsKey(name))
 		_, err = countUp(t, keyCatalog)
@@ -90,6 +89,11 @@ func getNamespace(t *tx, name string) (Namespace, error) {
 		return Namespace{}, errNoNamespace(name)
 	}
 	return decodeNamespace(r)
+}
+
+func errNotEmpty(ns Namespace) error {
+	return fail.New(fail.Dependents, "namespace %q is not empty: it holds %d objects", ns.Name, ns.Objects).
+		WithHint("Drop its objects first.")
 }
 
 func errNoNamespace(name string) error {
@@ -210,45 +214,24 @@ func (s *db) stampObject(t *tx, o *Object, ns Namespace) error {
 func putObject(t *tx, o Object, ns Namespace) error {
 	ns.Objects++
 	t.put(nsKey(ns.Name), encodeNamespace(ns))
-	t.put(nameKey(ns.Name, o.Name), encodeName(o))
+	putRows(t, o)
+	_, err := countUp(t, keyCatalog)
+	return err
+}
+
+// putRows writes the rows of a new object.
+func putRows(t *tx, o Object) {
+	t.put(nameKey(o.Namespace, o.Name), encodeName(o))
 	t.put(objectKey(o.ID), encodeObject(o))
 	t.put(headKey(o.ID), encodeHead(headRow{Incarnation: o.Incarnation}))
 	for p := range o.Partitions {
 		t.put(partKey(o.ID, p), encodePartition(PartitionState{Incarnation: o.Incarnation}))
 	}
-	_, err := countUp(t, keyCatalog)
-	return err
 }
 
 func (s *db) DropObject(ctx context.Context, id uint64) error {
-	o, err := s.GetObjectByID(ctx, id)
-	if err != nil {
-		return err
-	}
-	// The namespace and name of an id never change, so that they can be read before.
-	nsk, nk := nsKey(o.Namespace), nameKey(o.Namespace, o.Name)
-	return s.update(ctx, "drop_object", func(t *tx) error {
-		if err := t.load(objectKey(id), nsk, nk, keyCatalog); err != nil {
-			return err
-		}
-		if _, ok := t.get(objectKey(id)); !ok {
-			if t.maybe {
-				return nil // our own earlier try
-			}
-			return errNoObject(id)
-		}
-		ns, err := getNamespace(t, o.Namespace)
-		if err != nil {
-			return err
-		}
-		ns.Objects--
-		t.put(nsk, encodeNamespace(ns))
-		t.del(nk)
-		t.del(objectKey(id))
-		t.delPrefix(dataPrefix(id))
-		_, err = countUp(t, keyCatalog)
-		return err
-	})
+	_, err := s.ChangeCatalog(ctx, CatalogChange{Drop: []uint64{id}})
+	return err
 }
 
 func (s *db) UpdateObject(ctx context.Context, id, expectSchemaVersion uint64, definition []byte) (Object, error) {
@@ -315,10 +298,10 @@ func (s *db) GetObject(ctx context.Context, namespace, name string) (Object, err
 			return Object{}, err
 		}
 		o, err := s.GetObjectByID(ctx, id)
-		if !fail.Is(err, fail.UndefinedTable) {
+		if err == nil && fold(o.Name) == fold(name) || err != nil && !fail.Is(err, fail.UndefinedTable) {
 			return o, err
 		}
-		// Dropped between the two reads: the name row tells what is there now.
+		// Dropped or renamed between the two reads: the name row tells what is there now.
 	}
 }
 

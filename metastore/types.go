@@ -179,6 +179,31 @@ type CommitRequest struct {
 	Fences        []Fence
 }
 
+// CatalogChange is a set of changes that take effect together. It names each
+// object at most once.
+type CatalogChange struct {
+	// IfRevision, when set, is the catalog revision that the change was decided on;
+	// another one gives Conflict.
+	IfRevision *uint64
+	// Drop are the ids of objects to remove.
+	Drop []uint64
+	// Update changes objects that stay.
+	Update []ObjectUpdate
+	// Create, when set, is added as CreateObject does, after the drops: it may
+	// take the name of a dropped object.
+	Create *Object
+	// DropNamespace, when not empty, is removed; it must be empty after the drops.
+	DropNamespace string
+}
+
+// ObjectUpdate gives an object another definition, and another name unless Name is empty.
+type ObjectUpdate struct {
+	ID                  uint64
+	ExpectSchemaVersion uint64
+	Name                string
+	Definition          []byte
+}
+
 // Store is the metastore. All methods are safe for concurrent use. Reads are
 // linearizable. A context that ends before an operation starts gives Canceled or
 // DeadlineExceeded; once its transaction is sent, it is waited for.
@@ -211,6 +236,9 @@ type Store interface {
 	// UpdateObject replaces the definition if its schema version is still
 	// expectSchemaVersion, else Conflict, and counts the version up.
 	UpdateObject(ctx context.Context, id, expectSchemaVersion uint64, definition []byte) (Object, error)
+	// ChangeCatalog makes all of the changes in one transaction, or none, and
+	// returns the object that it creates.
+	ChangeCatalog(ctx context.Context, c CatalogChange) (Object, error)
 	// GetObject finds an object by name, without case.
 	GetObject(ctx context.Context, namespace, name string) (Object, error)
 	GetObjectByID(ctx context.Context, id uint64) (Object, error)

@@ -46,6 +46,15 @@ func suggest(e *fail.Error, name string, names []string) error {
 	return e
 }
 
+func (c *fakeCatalog) ByID(_ context.Context, id uint64) (*schema.Object, error) {
+	for _, o := range c.objects {
+		if o.ID == id {
+			return o, nil
+		}
+	}
+	return nil, fail.New(fail.UndefinedTable, "object %d does not exist", id)
+}
+
 func (c *fakeCatalog) Namespaces(context.Context) ([]string, error) { return c.namespaces, nil }
 
 func (c *fakeCatalog) Objects(_ context.Context, ns string) ([]*schema.Object, error) {

@@ -82,6 +82,24 @@ func (p *Planner) WithStats(stats Stats) *Planner {
 	return &k
 }
 
+// WithCatalog returns a planner over another catalog, such as one that a change
+// would make.
+func (p *Planner) WithCatalog(cat catalog.Reader) *Planner {
+	k := *p
+	k.cat = cat
+	return &k
+}
+
+// CheckView binds the query of a view and compares its columns with the view's.
+func (p *Planner) CheckView(ctx context.Context, view *schema.Object) error {
+	return binder.BindView(ctx, p.env(ctx, Session{}), view)
+}
+
+// ViewText is the query of a view with the names that its objects have today.
+func (p *Planner) ViewText(ctx context.Context, view *schema.Object) (string, error) {
+	return binder.ViewText(ctx, p.env(ctx, Session{}), view)
+}
+
 // Prepare parses, binds and optimizes the statements of a text. paramTypes are
 // the types of parameters that the client declares; it may be nil or short, and
 // types.Unknown leaves the type to the context. Errors carry SQLSTATE, place and
@@ -107,7 +125,7 @@ func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt as
 	}
 	pr := &plan.Prepared{
 		SQL: strings.TrimSpace(sql[stmt.Pos():stmt.End()]), Statement: bound.Statement,
-		Params: bound.Params, Stable: bound.Stable,
+		Params: bound.Params, Stable: bound.Stable, Views: bound.Views,
 	}
 	opts, err := p.options(sess)
 	if err != nil {

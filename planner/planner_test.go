@@ -38,7 +38,19 @@ func testCatalog() *fakeCatalog {
 		f(1, "a", big), f(2, "c", big), f(3, "s", textType)}}
 	mixed := &schema.Object{ID: 5, Namespace: "sales", Name: "Orders", Kind: schema.Table, Partitions: 1, Fields: []schema.Field{
 		f(1, "Id", big), f(2, "id", big), f(3, "Total", double)}}
-	return &fakeCatalog{namespaces: []string{"public", "sales"}, objects: []*schema.Object{docs, two, t, u, mixed}}
+	// recent calls a column of t by the name that it had then, and does not know s.
+	recent := &schema.Object{ID: 6, Namespace: "public", Name: "recent", Kind: schema.View, SchemaVersion: 4, Fields: []schema.Field{
+		f(1, "key", big), f(2, "day", types.Of(types.Date))}, Query: &schema.ViewQuery{Text: "SELECT tt.k, d FROM TT WHERE d > DATE '2020-01-01'", Namespace: "sales",
+		Uses: []schema.Use{{Name: "TT", ID: 2, Fields: map[int32]string{1: "k", 2: "b", 4: "d"}}}}}
+	broken := &schema.Object{ID: 7, Namespace: "public", Name: "broken", Kind: schema.View, SchemaVersion: 1, Fields: []schema.Field{f(1, "s", textType)},
+		Query: &schema.ViewQuery{Text: "SELECT s FROM t", Namespace: "public", Uses: []schema.Use{{Name: "t", ID: 2, Fields: map[int32]string{1: "a"}}}}}
+	gone := &schema.Object{ID: 8, Namespace: "public", Name: "gone", Kind: schema.View, SchemaVersion: 1, Fields: []schema.Field{f(1, "s", textType)},
+		Query: &schema.ViewQuery{Text: "SELECT s FROM old.t", Namespace: "public", Uses: []schema.Use{{Name: "old.t", ID: 99}}}}
+	loop := &schema.Object{ID: 9, Namespace: "public", Name: "looping", Kind: schema.View, SchemaVersion: 1, Fields: []schema.Field{f(1, "s", textType)},
+		Query: &schema.ViewQuery{Text: "SELECT s FROM looping", Namespace: "public", Uses: []schema.Use{{Name: "looping", ID: 9, Fields: map[int32]string{1: "s"}}}}}
+	other := &schema.Object{ID: 10, Namespace: "public", Name: "retyped", Kind: schema.View, SchemaVersion: 1, Fields: []schema.Field{f(1, "a", textType)},
+		Query: &schema.ViewQuery{Text: "SELECT a FROM t", Namespace: "public", Uses: []schema.Use{{Name: "t", ID: 2, Fields: map[int32]string{1: "a"}}}}}
+	return &fakeCatalog{namespaces: []string{"public", "sales"}, objects: []*schema.Object{docs, two, t, u, mixed, recent, broken, gone, loop, other}}
 }
 
 // TestPlans runs the data-driven files. "bind" shows the plan of the binder,

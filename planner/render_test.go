@@ -214,8 +214,25 @@ func statement(s plan.Statement) string {
 		return fmt.Sprintf("SetOption %s = %q\n", x.Option, *x.Value)
 	case *plan.CreateObject:
 		return create(x)
-	case *plan.DropObject:
-		return fmt.Sprintf("DropObject %s %s.%s\n", x.Object.Kind, x.Object.Namespace, x.Object.Name)
+	case *plan.DropObjects:
+		s := fmt.Sprintf("DropObjects cascade=%t\n", x.Cascade)
+		for _, o := range x.Objects {
+			s += fmt.Sprintf("  %s %s.%s\n", o.Kind, o.Namespace, o.Name)
+		}
+		if x.Note != "" {
+			s += "  note: " + x.Note + "\n"
+		}
+		return s
+	case *plan.CreateView:
+		s := fmt.Sprintf("CreateView %s replaces=%t if_not_exists=%t\n", x.View.QualifiedName(), x.Old != nil, x.IfNotExists)
+		for _, f := range x.View.Fields {
+			s += fmt.Sprintf("  %d %s %s\n", f.ID, f.Name, f.Type)
+		}
+		s += "  as " + x.View.Query.Text + "\n"
+		for _, u := range x.View.Query.Uses {
+			s += fmt.Sprintf("  %s is object %d, %d fields\n", u.Name, u.ID, len(u.Fields))
+		}
+		return s
 	}
 	return fmt.Sprintf("%T %+v\n", s, s)
 }

@@ -28,6 +28,9 @@ const (
 	OutOfRange
 	DivisionByZero
 	NotNull
+	Dependents
+	InvalidObject
+	TextTooLong
 	Cardinality
 	Unsupported
 	InvalidVector
@@ -100,6 +103,9 @@ var codeTable = [numCodes]codeRow{
 	OutOfRange:         {"numeric_value_out_of_range", "22003", grpcInvalidArgument, http.StatusBadRequest},
 	DivisionByZero:     {"division_by_zero", "22012", grpcInvalidArgument, http.StatusBadRequest},
 	NotNull:            {"not_null_violation", "23502", grpcInvalidArgument, http.StatusBadRequest},
+	Dependents:         {"dependent_objects_still_exist", "2BP01", grpcInvalidArgument, http.StatusConflict},
+	InvalidObject:      {"invalid_object_definition", "42P17", grpcInvalidArgument, http.StatusBadRequest},
+	TextTooLong:        {"string_data_right_truncation", "22001", grpcInvalidArgument, http.StatusBadRequest},
 	Cardinality:        {"cardinality_violation", "21000", grpcInvalidArgument, http.StatusBadRequest},
 	Unsupported:        {"feature_not_supported", "0A000", grpcUnimplemented, http.StatusNotImplemented},
 	InvalidVector:      {"invalid_vector", "22L01", grpcInvalidArgument, http.StatusBadRequest},

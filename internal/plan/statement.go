@@ -44,10 +44,11 @@ type CreateNamespace struct {
 	IfNotExists bool
 }
 
-// DropNamespace removes an empty namespace.
+// DropNamespace removes a namespace; with Cascade also what is in it, and the
+// views that read it.
 type DropNamespace struct {
 	Namespace string
-	IfExists  bool
+	Cascade   bool
 }
 
 // CreateObject makes a collection or a table. As, when not nil, gives its first
@@ -60,9 +61,27 @@ type CreateObject struct {
 	As          Node
 }
 
-// DropObject removes a collection or a table.
-type DropObject struct {
-	Object *schema.Object
+// CreateView makes a view, or gives the view Old another query.
+type CreateView struct {
+	// View has no id yet.
+	View *schema.Object
+	// Old is what has the name already, or nil.
+	Old         *schema.Object
+	IfNotExists bool
+}
+
+// DropObjects removes objects together; with Cascade also the views that read them.
+type DropObjects struct {
+	Objects []*schema.Object
+	Cascade bool
+	// Note tells of those that IF EXISTS did not find.
+	Note string
+}
+
+// ViewRef is a view at one version.
+type ViewRef struct {
+	ID      uint64 `json:"id"`
+	Version uint64 `json:"version"`
 }
 
 // Nothing is a statement with no effect (DROP … IF EXISTS of what is not there,
@@ -88,7 +107,8 @@ func (*Delete) statement()          {}
 func (*CreateNamespace) statement() {}
 func (*DropNamespace) statement()   {}
 func (*CreateObject) statement()    {}
-func (*DropObject) statement()      {}
+func (*DropObjects) statement()     {}
+func (*CreateView) statement()      {}
 func (*Nothing) statement()         {}
 func (*SetOption) statement()       {}
 func (*Explain) statement()         {}
@@ -102,4 +122,6 @@ type Prepared struct {
 	Params []types.Type
 	// Stable is set when the plan reads now() or session state.
 	Stable bool
+	// Views are the views whose queries the plan holds.
+	Views []ViewRef
 }

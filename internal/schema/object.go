@@ -13,6 +13,8 @@ type Kind string
 const (
 	Collection Kind = "collection"
 	Table      Kind = "table"
+	// View is a stored query: it has fields and no rows, key or partitions.
+	View Kind = "view"
 )
 
 // Metric is the distance of a vector field.
@@ -38,7 +40,7 @@ type Field struct {
 	Modifier string // SPARSE VECTOR fields: "" or "idf"
 }
 
-// Object describes a collection or a table at one schema version. Immutable.
+// Object describes a collection, a table or a view at one schema version. Immutable.
 type Object struct {
 	ID            uint64
 	Namespace     string
@@ -54,7 +56,53 @@ type Object struct {
 	Dynamic bool
 	// Options are the other WITH options, as written.
 	Options map[string]string
+	// Query is what a view stands for; nil for everything else.
+	Query *ViewQuery
 }
+
+// ViewQuery is the query of a view, bound to the objects that it meant when the
+// view was made, whatever they are called today.
+type ViewQuery struct {
+	// Text is the query in canonical SQL, with its names as they were written.
+	Text string
+	// Namespace is where names of one part were looked up.
+	Namespace string
+	// Uses are the objects that the text names, once for each way of naming them.
+	Uses []Use
+}
+
+// Use says which object a name in a view's text means.
+type Use struct {
+	// Name is the name as the text has it, in canonical SQL.
+	Name string
+	ID   uint64
+	// Fields are the names that the object's fields had, by field id: the view sees
+	// these fields under these names, and no others.
+	Fields map[int32]string
+}
+
+// Find is the use of a name, or nil.
+func (q *ViewQuery) Find(name string) *Use {
+	for i := range q.Uses {
+		if q.Uses[i].Name == name {
+			return &q.Uses[i]
+		}
+	}
+	return nil
+}
+
+// Reads reports whether the view names the object.
+func (q *ViewQuery) Reads(id uint64) bool {
+	for _, u := range q.Uses {
+		if u.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// QualifiedName is namespace.name, for messages.
+func (o *Object) QualifiedName() string { return o.Namespace + "." + o.Name }
 
 // FieldByName finds a field. Quoted names match exactly; others match exactly
 // first, then without case. The second result says how many fields match

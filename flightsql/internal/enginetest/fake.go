@@ -95,6 +95,16 @@ func (r reader) Lookup(_ context.Context, ns, name catalog.Name) (*schema.Object
 	return nil, fail.New(fail.UndefinedTable, "there is no %s.%s", ns.Text, name.Text)
 }
 
+// ByID implements catalog.Reader.
+func (r reader) ByID(_ context.Context, id uint64) (*schema.Object, error) {
+	for _, o := range r.engine.Objects {
+		if o.ID == id {
+			return o, nil
+		}
+	}
+	return nil, fail.New(fail.UndefinedTable, "object %d does not exist", id)
+}
+
 // Namespaces implements catalog.Reader.
 func (r reader) Namespaces(context.Context) ([]string, error) {
 	return []string{catalog.DefaultNamespace}, nil

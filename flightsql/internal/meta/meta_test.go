@@ -27,6 +27,7 @@ type objects []*schema.Object
 func (o objects) Lookup(context.Context, catalog.Name, catalog.Name) (*schema.Object, error) {
 	return nil, nil
 }
+func (o objects) ByID(context.Context, uint64) (*schema.Object, error) { return nil, nil }
 func (o objects) Namespaces(context.Context) ([]string, error) {
 	return []string{"public", "ml", "system"}, nil
 }

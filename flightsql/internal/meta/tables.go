@@ -26,6 +26,9 @@ func typeOf(o *schema.Object) string {
 			return "SYSTEM TABLE"
 		}
 	}
+	if o.Kind == schema.View {
+		return "VIEW"
+	}
 	return "TABLE"
 }
 

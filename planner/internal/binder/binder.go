@@ -45,6 +45,8 @@ type Result struct {
 	Params []types.Type
 	// Stable is set when the plan reads now() or session state.
 	Stable bool
+	// Views are the views whose queries are in the plan.
+	Views []plan.ViewRef
 }
 
 // Binder holds the state of one statement. It is used once, by one goroutine.
@@ -63,6 +65,13 @@ type Binder struct {
 	bound int
 	// system holds the names of system columns that the statement mentions.
 	system map[string]bool
+	// view is the view whose query is bound, nil outside of views; views are all that
+	// were bound; uses collects what the names of a new view mean while it is made.
+	view  *viewScope
+	views []plan.ViewRef
+	uses  *[]schema.Use
+	// making is set while the query of a new view is bound.
+	making bool
 }
 
 // Bind binds one statement of text. paramTypes gives the types of parameters
@@ -75,7 +84,7 @@ func Bind(ctx context.Context, env Env, text string, stmt ast.Statement, paramTy
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Statement: bound, Params: b.params, Stable: b.stable}, nil
+	return Result{Statement: bound, Params: b.params, Stable: b.stable, Views: b.views}, nil
 }
 
 // BindFilter binds a predicate over the fields and system columns of an object.
@@ -226,6 +235,8 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.createNamespace(s)
 	case *ast.CreateTable:
 		return b.createTable(s)
+	case *ast.CreateView:
+		return b.createView(s)
 	case *ast.Drop:
 		return b.drop(s)
 	case *ast.Explain:
@@ -251,8 +262,6 @@ func statementName(stmt ast.Statement) string {
 	switch stmt.(type) {
 	case *ast.Truncate:
 		return "TRUNCATE"
-	case *ast.CreateView:
-		return "CREATE VIEW"
 	case *ast.CreateTag:
 		return "CREATE TAG"
 	case *ast.AlterTable:

@@ -1,6 +1,7 @@
 package binder
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,42 +61,47 @@ func (b *Binder) namespaceName(n ast.Name) (ast.Ident, error) {
 	return n.Last(), nil
 }
 
-// drop binds DROP of one thing.
+// drop binds DROP of one or several things.
 func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
-	if len(s.Names) > 1 {
-		return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several objects at once is not supported").WithHint("Drop them one by one")
-	}
-	name := s.Names[0]
 	switch s.Kind {
 	case ast.ObjectNamespace:
-		return b.dropNamespace(s, name)
-	case ast.ObjectCollection, ast.ObjectTable:
+		if len(s.Names) > 1 {
+			return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several namespaces at once is not supported").WithHint("Drop them one by one")
+		}
+		return b.dropNamespace(s, s.Names[0])
+	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectView:
 	default:
 		return nil, b.unsupported(s.Pos(), "DROP "+s.Kind.String())
 	}
-	if s.Cascade {
-		return nil, b.unsupported(s.Pos(), "DROP … CASCADE")
+	out := &plan.DropObjects{Cascade: s.Cascade}
+	var absent []string
+	for _, name := range s.Names {
+		obj, err := b.object(name)
+		if s.IfExists && (fail.Is(err, fail.UndefinedTable) || fail.Is(err, fail.UndefinedNamespace)) {
+			absent = append(absent, strings.ToLower(s.Kind.String())+" "+strconv.Quote(name.String())+" does not exist")
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if want := objectKinds[s.Kind]; obj.Kind != want {
+			return nil, b.fail(fail.WrongObjectType, name.Pos(), "%q is a %s", obj.Name, obj.Kind).
+				WithHint("Write DROP %s %s", strings.ToUpper(string(obj.Kind)), name.String())
+		}
+		if !slices.ContainsFunc(out.Objects, func(o *schema.Object) bool { return o.ID == obj.ID }) {
+			out.Objects = append(out.Objects, obj)
+		}
 	}
-	obj, err := b.object(name)
-	if s.IfExists && (fail.Is(err, fail.UndefinedTable) || fail.Is(err, fail.UndefinedNamespace)) {
-		return &plan.Nothing{Note: strings.ToLower(s.Kind.String()) + " " + strconv.Quote(name.String()) + " does not exist"}, nil
+	out.Note = strings.Join(absent, "; ")
+	if len(out.Objects) == 0 {
+		return &plan.Nothing{Note: out.Note}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if want := objectKinds[s.Kind]; obj.Kind != want {
-		return nil, b.fail(fail.WrongObjectType, name.Pos(), "%q is a %s", obj.Name, obj.Kind).
-			WithHint("Write DROP %s %s", strings.ToUpper(string(obj.Kind)), name.String())
-	}
-	return &plan.DropObject{Object: obj}, nil
+	return out, nil
 }
 
-var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table}
+var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table, ast.ObjectView: schema.View}
 
 func (b *Binder) dropNamespace(s *ast.Drop, name ast.Name) (plan.Statement, error) {
-	if s.Cascade {
-		return nil, b.fail(fail.Unsupported, s.Pos(), "DROP NAMESPACE … CASCADE is not supported").WithHint("Drop its objects first")
-	}
 	id, err := b.namespaceName(name)
 	if err != nil {
 		return nil, err
@@ -110,7 +116,7 @@ func (b *Binder) dropNamespace(s *ast.Drop, name ast.Name) (plan.Statement, erro
 	if err != nil {
 		return nil, err
 	}
-	return &plan.DropNamespace{Namespace: ns, IfExists: s.IfExists}, nil
+	return &plan.DropNamespace{Namespace: ns, Cascade: s.Cascade}, nil
 }
 
 // definition is CREATE COLLECTION or CREATE TABLE while it is bound.
@@ -128,7 +134,7 @@ func (b *Binder) createTable(s *ast.CreateTable) (plan.Statement, error) {
 		return nil, b.unsupported(s.Pos(), "a TEMPORARY "+strings.ToLower(s.Kind.String()))
 	}
 	d := &definition{b: b, s: s, obj: &schema.Object{Kind: objectKinds[s.Kind], Partitions: 1, Options: map[string]string{}}}
-	if err := d.name(); err != nil {
+	if _, err := b.place(s.Name, d.obj, s.OrReplace, s.IfNotExists); err != nil {
 		return nil, err
 	}
 	if err := d.options(); err != nil {
@@ -153,42 +159,6 @@ func (b *Binder) createTable(s *ast.CreateTable) (plan.Statement, error) {
 		}
 	}
 	return out, d.check()
-}
-
-// name resolves where the object goes and refuses one that is there already.
-func (d *definition) name() error {
-	b := d.b
-	ns, id, err := b.split(d.s.Name)
-	if err != nil {
-		return err
-	}
-	if isReserved(ns.Text) {
-		return b.fail(fail.InvalidParameter, d.s.Name.Pos(), "namespace %q is reserved and holds no user objects", ns.Text)
-	}
-	if err := b.checkName(id, string(d.obj.Kind)); err != nil {
-		return err
-	}
-	at := ast.Name{Span: d.s.Name.Span, Parts: []ast.Ident{{Span: d.s.Name.Span, Text: ns.Text, Quoted: ns.Quoted}}}
-	if d.obj.Namespace, err = b.namespace(at); err != nil {
-		if e := fail.As(err); e.Code == fail.UndefinedNamespace && e.Hint == "" {
-			return e.WithHint("Create it with CREATE NAMESPACE %s", ns.Text)
-		}
-		return err
-	}
-	d.obj.Name = id.Text
-	old, err := b.exists(d.s.Name)
-	if err != nil || old == nil {
-		return err
-	}
-	switch {
-	case d.s.OrReplace && old.Kind != d.obj.Kind:
-		return b.fail(fail.WrongObjectType, d.s.Name.Pos(), "%q is a %s and cannot be replaced by a %s", old.Name, old.Kind, d.obj.Kind).
-			WithHint("Drop it first")
-	case d.s.OrReplace, d.s.IfNotExists:
-		return nil
-	}
-	return b.fail(fail.DuplicateObject, d.s.Name.Pos(), "%s %q exists already", old.Kind, old.Name).
-		WithHint("Use IF NOT EXISTS or OR REPLACE")
 }
 
 // options reads WITH (…): partitions and dynamic by meaning, the others as text.

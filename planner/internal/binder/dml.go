@@ -35,6 +35,9 @@ func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := b.writable(obj, s.Table.Pos()); err != nil {
+		return nil, err
+	}
 	if err := b.refuseInsert(s, obj); err != nil {
 		return nil, err
 	}
@@ -258,6 +261,9 @@ func (b *Binder) fieldsByName(s *ast.Insert, obj *schema.Object, cols []plan.Col
 func (b *Binder) target(name ast.Name, alias ast.Ident, where ast.Expr) (*schema.Object, *block, []plan.NamedExpr, error) {
 	obj, err := b.object(name)
 	if err != nil {
+		return nil, nil, nil, err
+	}
+	if err := b.writable(obj, name.Pos()); err != nil {
 		return nil, nil, nil, err
 	}
 	ids := []schema.SystemColumn{schema.ColPartition, schema.ColOffset}

@@ -3,9 +3,11 @@ package binder
 import (
 	"strings"
 
+	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
@@ -109,11 +111,25 @@ func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, e
 		return nil, nil, err
 	}
 	name := obj.Name
+	if b.view != nil {
+		name = x.Name.Last().Text
+	}
 	if x.Alias != nil {
 		name = x.Alias.Name.Text
 	}
-	scan, sc := b.scanObject(obj, name)
-	return scan, sc, b.renameColumns(sc, x.Alias)
+	var node plan.Node
+	var sc *scope
+	if obj.Kind == schema.View {
+		if node, sc, err = b.viewRef(obj, x, name); err != nil {
+			return nil, nil, err
+		}
+	} else {
+		node, sc = b.scanObject(obj, name)
+	}
+	if b.view != nil && x.Alias == nil {
+		sc.tables[0].path = []string{ns.Text, catalog.RootCatalog}
+	}
+	return node, sc, b.renameColumns(sc, x.Alias)
 }
 
 // aliased makes the scope of a node under its alias, or else under name.

@@ -38,20 +38,15 @@ func (b *Binder) object(n ast.Name) (*schema.Object, error) {
 	if isReserved(ns.Text) {
 		return nil, b.fail(fail.WrongObjectType, n.Pos(), "%s is a system table: it can only be read", n.String())
 	}
+	if b.view != nil {
+		return b.viewedObject(n)
+	}
 	found, err := b.env.Catalog.Lookup(b.ctx, ns, catalog.Name{Text: obj.Text, Quoted: obj.Quoted})
 	if err != nil {
 		return nil, b.at(err, n.Pos())
 	}
+	b.noteUse(n, found)
 	return found, nil
-}
-
-// exists finds an object that may be absent: nil without error then.
-func (b *Binder) exists(n ast.Name) (*schema.Object, error) {
-	obj, err := b.object(n)
-	if fail.Is(err, fail.UndefinedTable) || fail.Is(err, fail.UndefinedNamespace) {
-		return nil, nil
-	}
-	return obj, err
 }
 
 func isReserved(ns string) bool {
@@ -68,7 +63,7 @@ func isReserved(ns string) bool {
 func (b *Binder) scanObject(obj *schema.Object, alias string) (*plan.Scan, *scope) {
 	sc := objectScope(obj, alias)
 	scan := &plan.Scan{Object: obj, Limit: plan.NoLimit}
-	scan.Cols = append(b.fieldColumns(obj.Fields, sc), b.systemColumns(obj, sc)...)
+	scan.Cols = append(b.fieldColumns(b.seenFields(obj), sc), b.systemColumns(obj, sc)...)
 	return scan, sc
 }
 
@@ -82,11 +77,11 @@ func objectScope(obj *schema.Object, alias string) *scope {
 }
 
 // fieldColumns makes a visible scan column for each field.
-func (b *Binder) fieldColumns(fields []schema.Field, sc *scope) []plan.ScanColumn {
+func (b *Binder) fieldColumns(fields []seenField, sc *scope) []plan.ScanColumn {
 	cols := make([]plan.ScanColumn, len(fields))
 	for i, f := range fields {
-		cols[i] = plan.ScanColumn{Column: b.newColumn(f.Name, f.Type), Field: f.Name}
-		sc.cols = append(sc.cols, &visible{name: f.Name, table: sc.tables[0], e: cols[i].Ref(), inStar: true, bare: true})
+		cols[i] = plan.ScanColumn{Column: b.newColumn(f.as, f.Type), Field: f.Name}
+		sc.cols = append(sc.cols, &visible{name: f.as, table: sc.tables[0], e: cols[i].Ref(), inStar: true, bare: true})
 	}
 	return cols
 }

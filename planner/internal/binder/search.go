@@ -102,8 +102,8 @@ func (s *searchCall) open(args *callArgs, alias string, vectors bool) error {
 	}
 	s.scan.Object = obj
 	s.scope = objectScope(obj, alias)
-	var fields []schema.Field
-	for _, f := range obj.Fields {
+	var fields []seenField
+	for _, f := range s.b.seenFields(obj) {
 		if vectors || f.Type.Kind != types.Vector && f.Type.Kind != types.Sparse {
 			fields = append(fields, f)
 		}
@@ -139,7 +139,7 @@ func (s *searchCall) collection(args *callArgs) (*schema.Object, error) {
 		if args.sig.name == "vector_search" {
 			cure = "Use ORDER BY l2_distance(…) LIMIT n on a table, or INSERT its rows into a collection"
 		}
-		return nil, b.fail(fail.WrongObjectType, e.Pos(), "%q is a table: only collections have search indexes", obj.Name).WithHint("%s", cure)
+		return nil, b.fail(fail.WrongObjectType, e.Pos(), "%q is a %s: only collections have search indexes", obj.Name, obj.Kind).WithHint("%s", cure)
 	}
 	return obj, nil
 }

@@ -33,7 +33,8 @@ var SystemTables = []SystemTable{
 		integer("partitions"), boolean("dynamic"), bigint("schema_version"), text("options")}},
 	// tables lists collections too: kind says which.
 	{Name: "tables", Fields: []schema.Field{text("namespace"), text("name"), text("kind"), bigint("id"),
-		integer("partitions"), bigint("schema_version"), text("options")}},
+		integer("partitions"), bigint("schema_version"), text("options"), text("table_type")}},
+	{Name: "views", Fields: []schema.Field{text("namespace"), text("name"), bigint("id"), text("definition"), text("error")}},
 	{Name: "columns", Fields: []schema.Field{text("namespace"), text("table"), text("column"), integer("position"), text("type"),
 		boolean("nullable"), integer("key_position"), text("fulltext"), text("distance"), text("modifier")}},
 	{Name: "functions", Fields: []schema.Field{text("name"), text("kind"), text("signature"), text("help")}},
@@ -54,7 +55,10 @@ type viewColumn struct {
 var informationSchema = []systemView{
 	{"schemata", "namespaces", []viewColumn{{name: "catalog_name", constant: "loam"}, {name: "schema_name", from: "namespace"}}},
 	{"tables", "tables", []viewColumn{{name: "table_catalog", constant: "loam"}, {name: "table_schema", from: "namespace"},
-		{name: "table_name", from: "name"}, {name: "table_type", constant: "BASE TABLE"}}},
+		{name: "table_name", from: "name"}, {name: "table_type", from: "table_type"}}},
+	{"views", "views", []viewColumn{{name: "table_catalog", constant: "loam"}, {name: "table_schema", from: "namespace"},
+		{name: "table_name", from: "name"}, {name: "view_definition", from: "definition"}, {name: "check_option", constant: "NONE"},
+		{name: "is_updatable", constant: "NO"}, {name: "is_insertable_into", constant: "NO"}}},
 	{"columns", "columns", []viewColumn{{name: "table_catalog", constant: "loam"}, {name: "table_schema", from: "namespace"},
 		{name: "table_name", from: "table"}, {name: "column_name", from: "column"}, {name: "ordinal_position", from: "position"},
 		{name: "data_type", from: "type"}, {name: "is_nullable", from: "nullable"}}},
@@ -135,10 +139,14 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		ast.ShowNamespaces:  {"namespaces", []string{"namespace"}},
 		ast.ShowCollections: {"collections", []string{"namespace", "collection", "primary_key", "partitions", "dynamic"}},
 		ast.ShowTables:      {"tables", []string{"namespace", "name", "kind"}},
+		ast.ShowViews:       {"views", []string{"namespace", "name", "definition"}},
 		ast.ShowColumns:     {"columns", columnsShown},
 		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "help"}},
 		ast.ShowAll:         {"settings", []string{"name", "value", "default", "help"}},
 		ast.ShowSetting:     {"settings", []string{"value"}},
+	}
+	if s.Kind == ast.ShowCreate {
+		return b.showCreate(s)
 	}
 	list, ok := lists[s.Kind]
 	if !ok {
@@ -150,7 +158,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		return nil, err
 	}
 	name := scanColumn(scan, list.cols[0])
-	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1}[s.Kind]; i > 0 {
+	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowViews: 1}[s.Kind]; i > 0 {
 		name = scanColumn(scan, list.cols[i])
 	}
 	if s.Like != nil {
@@ -205,7 +213,7 @@ func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, err
 			return nil, err
 		}
 		return []expr.Expr{fieldIs(scan, "namespace", obj.Namespace), fieldIs(scan, "table", obj.Name)}, nil
-	case ast.ShowTables, ast.ShowCollections:
+	case ast.ShowTables, ast.ShowCollections, ast.ShowViews:
 		ns := b.env.Namespace
 		if !s.Name.IsZero() {
 			var err error

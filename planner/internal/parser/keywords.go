@@ -599,5 +599,8 @@ func (k keyword) String() string { return keywordText[k] }
 // reserved reports whether the word needs quotes to be a name.
 func (k keyword) reserved() bool { return k >= firstReserved }
 
+// Reserved reports whether a word needs quotes to be a name.
+func Reserved(word string) bool { return lookupKeyword(word).reserved() }
+
 // bareAlias reports whether the word may be an alias without AS.
 func (k keyword) bareAlias() bool { return k < firstNoAlias }
