@@ -20,7 +20,7 @@ vet: ## go vet and gofmt
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
 
-conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), pyarrow, Polars, DuckDB, pylance
+conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), JDBC, pyarrow, Polars, DuckDB, pylance
 	./conformance/run.sh
 
 $(VENV)/ok: conformance/python/requirements.txt

@@ -3,10 +3,12 @@ package loam
 import (
 	"runtime"
 	"runtime/debug"
+
+	"github.com/loamdb/loam/functions"
 )
 
 // Version is Loam's version.
-const Version = "0.1.0"
+const Version = functions.Version
 
 // BuildInfo says which program this is. Commit and Time are empty where the build did
 // not record them.

@@ -13,9 +13,10 @@ for _ in $(seq 50); do
 done
 LOAM_URI=$(awk '/Flight SQL/{print $3}' "$dir.log")
 LOAM_HTTP=$(awk '/HTTP/{print $2}' "$dir.log")
-export LOAM_URI LOAM_HTTP
+export LOAM_URI LOAM_HTTP LOAM_PID=$server
 [ -n "$LOAM_URI" ] || { cat "$dir.log"; exit 1; }
 lines=$(mktemp)
 .venv/bin/python conformance/python/run.py "$@" | tee "$lines"
 (cd conformance/adbcgo && go test -count=1 ./... -v 2>&1) | awk -f conformance/adbcgo/count.awk | tee -a "$lines"
-awk '/^[a-z-]+: [0-9]+ passed/{p+=$2; f+=$4; s+=$6} END{printf "conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f>0 || p<60}' "$lines"
+conformance/jdbc/run.sh "$@" | tee -a "$lines"
+awk '/^[a-z-]+: [0-9]+ passed/{p+=$2; f+=$4; s+=$6} END{printf "conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f>0 || p<150}' "$lines"

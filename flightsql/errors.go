@@ -28,6 +28,7 @@ const (
 )
 
 // toStatus turns any error into a gRPC status and the trailers that go with it.
+// The text ends with the SQLSTATE: JDBC and Grafana show nothing but the text.
 // A status that gRPC itself made (a broken stream) stays as it is.
 func toStatus(err error) (*status.Status, metadata.MD) {
 	var made interface{ GRPCStatus() *status.Status }
@@ -51,7 +52,8 @@ func toStatus(err error) (*status.Status, metadata.MD) {
 		trailers.Set(trailerRetry, seconds)
 		text += " (retry after " + seconds + " s)"
 	}
-	return status.New(codes.Code(own.Code.GRPC()), cut(text, maxErrorBytes)), trailers
+	state := " (SQLSTATE " + own.Code.SQLState() + ")"
+	return status.New(codes.Code(own.Code.GRPC()), cut(text, maxErrorBytes-len(state))+state), trailers
 }
 
 // cut shortens text to at most n bytes at the border of a character.

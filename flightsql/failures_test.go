@@ -77,8 +77,10 @@ func TestErrorsCarryTheirDetails(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if !strings.Contains(err.Error(), "line 1, column 1") {
-		t.Errorf("the place is not in the text: %v", err)
+	for _, want := range []string{"line 1, column 1", "(SQLSTATE 42601)"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in the text: %v", want, err)
+		}
 	}
 }
 
@@ -97,7 +99,10 @@ func TestStatuses(t *testing.T) {
 		{fail.New(fail.Internal, "%s", long), codes.Internal},
 		{fail.New(fail.Internal, "bad \xff bytes"), codes.Internal},
 	} {
-		st, _ := toStatus(s.err)
+		st, md := toStatus(s.err)
+		if md != nil && !strings.HasSuffix(st.Message(), "(SQLSTATE "+last(md, trailerSQLState)+")") {
+			t.Errorf("%.60s: the text does not end with the SQLSTATE", s.err)
+		}
 		if st.Code() != s.want || len(st.Message()) > maxErrorBytes || !utf8.ValidString(st.Message()) {
 			t.Errorf("%.60s: %s with %d bytes", s.err, st.Code(), len(st.Message()))
 		}

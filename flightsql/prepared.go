@@ -14,7 +14,6 @@ import (
 	"github.com/loamdb/loam/flightsql/internal/rows"
 	"github.com/loamdb/loam/flightsql/internal/ticket"
 	"github.com/loamdb/loam/internal/types"
-	"github.com/loamdb/loam/internal/vec"
 )
 
 // createPrepared makes a handle that holds the statement itself: any node serves
@@ -45,13 +44,18 @@ func (s *Server) createPrepared(ctx context.Context, req *pb.ActionCreatePrepare
 }
 
 // parameterSchema has a nullable field for each parameter. Drivers that build
-// vectors of these types cannot build Null, so an open type is TEXT here.
+// vectors of these types cannot build Null, so an open type is TEXT here. JDBC
+// (18.3 and before) fills timestamps of any unit with milliseconds, so that is
+// their unit; what is bound may have any other.
 func parameterSchema(params []types.Type) *arrow.Schema {
-	names := make([]string, len(params))
-	for i := range params {
-		names[i] = "$" + strconv.Itoa(i+1)
+	fields := make([]arrow.Field, len(params))
+	for i, t := range params {
+		fields[i] = arrow.Field{Name: "$" + strconv.Itoa(i+1), Type: t.Arrow(), Nullable: true}
+		if t.Kind == types.Timestamp {
+			fields[i].Type = &arrow.TimestampType{Unit: arrow.Millisecond}
+		}
 	}
-	return vec.Schema(names, params)
+	return arrow.NewSchema(fields, nil)
 }
 
 // openPrepared makes a handle's job: in the client's session, if it has one,

@@ -130,6 +130,30 @@ func TestWhatPrepareAnswers(t *testing.T) {
 	c.want("SELECT count(*) FROM t", "0")
 }
 
+// TestTimestampsAreBoundInMilliseconds: JDBC fills a timestamp parameter of any
+// unit with milliseconds, others send what they have.
+func TestTimestampsAreBoundInMilliseconds(t *testing.T) {
+	c := real(t, Options{})
+	r, err := c.prepare("SELECT CAST(? AS TIMESTAMP) AS x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, err := flight.DeserializeSchema(r.ParameterSchema, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unit := params.Field(0).Type.(*arrow.TimestampType).Unit; unit != arrow.Millisecond {
+		t.Errorf("unit %s", unit)
+	}
+	dataset, err := flight.DeserializeSchema(r.DatasetSchema, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unit := dataset.Field(0).Type.(*arrow.TimestampType).Unit; unit != arrow.Microsecond {
+		t.Errorf("the result's unit is %s", unit)
+	}
+}
+
 func TestBindAndExecuteManyTimes(t *testing.T) {
 	c := real(t, Options{})
 	p, err := c.prepare("SELECT CAST(? AS BIGINT) * 10 AS x, ? AS y")

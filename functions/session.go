@@ -9,12 +9,12 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
-// Version is what version() answers; the build sets it.
-var Version = "Loam 0.0.0"
+// Version is Loam's version.
+const Version = "0.1.0"
 
 // sessionTable holds what a statement can ask about itself and its values.
 var sessionTable = []def{
-	{names: "version", help: "the server's version", sigs: []sig{{ret: "text", eval: same(func(*expr.Env) string { return Version })}}},
+	{names: "version", help: "the server's version", sigs: []sig{{ret: "text", eval: same(func(*expr.Env) string { return "Loam " + Version })}}},
 	{names: "current_schema current_namespace", help: "the session's namespace", vol: expr.Stable, sigs: []sig{{ret: "text", eval: same(func(env *expr.Env) string { return env.Namespace })}}},
 	{names: "current_database current_catalog", help: "the catalog, always loam", sigs: []sig{{ret: "text", eval: same(func(*expr.Env) string { return "loam" })}}},
 	{names: "current_user session_user user", help: "the principal of the session", vol: expr.Stable, sigs: []sig{{ret: "text", eval: same(func(env *expr.Env) string { return env.User })}}},

@@ -64,7 +64,7 @@ func fromStatus(err error, md metadata.MD) error {
 	if !known {
 		return foreign(st)
 	}
-	e := fail.New(code, "%s", st.Message())
+	e := fail.New(code, "%s", strings.TrimSuffix(st.Message(), " (SQLSTATE "+first("loam-sqlstate")+")"))
 	if hint, err := url.PathUnescape(first("loam-hint")); err == nil {
 		e.Hint = hint
 	}

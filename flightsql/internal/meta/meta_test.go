@@ -200,6 +200,39 @@ func TestSqlInfoArms(t *testing.T) {
 	}
 }
 
+// TestSqlInfoBits says by the specification's names what each set and each
+// choice holds: a bit is the number of its name, and a choice is the number.
+func TestSqlInfoBits(t *testing.T) {
+	info := source(memory.DefaultAllocator).info()
+	bits := func(numbers ...int32) bitmask {
+		var sum bitmask
+		for _, n := range numbers {
+			sum |= 1 << n
+		}
+		return sum
+	}
+	for id, want := range map[pb.SqlInfo]any{
+		pb.SqlInfo_FLIGHT_SQL_SERVER_TRANSACTION:                           bitmask(pb.SqlSupportedTransaction_SQL_SUPPORTED_TRANSACTION_NONE),
+		pb.SqlInfo_SQL_IDENTIFIER_CASE:                                     bigint(pb.SqlSupportedCaseSensitivity_SQL_CASE_SENSITIVITY_CASE_INSENSITIVE),
+		pb.SqlInfo_SQL_NULL_ORDERING:                                       bigint(pb.SqlNullOrdering_SQL_NULLS_SORTED_HIGH),
+		pb.SqlInfo_SQL_SUPPORTED_GROUP_BY:                                  bits(int32(pb.SqlSupportedGroupBy_SQL_GROUP_BY_UNRELATED), int32(pb.SqlSupportedGroupBy_SQL_GROUP_BY_BEYOND_SELECT)),
+		pb.SqlInfo_SQL_SUPPORTED_GRAMMAR:                                   bits(int32(pb.SupportedSqlGrammar_SQL_MINIMUM_GRAMMAR), int32(pb.SupportedSqlGrammar_SQL_CORE_GRAMMAR)),
+		pb.SqlInfo_SQL_ANSI92_SUPPORTED_LEVEL:                              bits(int32(pb.SupportedAnsi92SqlGrammarLevel_ANSI92_ENTRY_SQL)),
+		pb.SqlInfo_SQL_OUTER_JOINS_SUPPORT_LEVEL:                           bits(int32(pb.SqlOuterJoinsSupportLevel_SQL_LIMITED_OUTER_JOINS), int32(pb.SqlOuterJoinsSupportLevel_SQL_FULL_OUTER_JOINS)),
+		pb.SqlInfo_SQL_SUPPORTED_SUBQUERIES:                                bits(0, 1, 2, 3),
+		pb.SqlInfo_SQL_SUPPORTED_UNIONS:                                    bits(int32(pb.SqlSupportedUnions_SQL_UNION), int32(pb.SqlSupportedUnions_SQL_UNION_ALL)),
+		pb.SqlInfo_SQL_DEFAULT_TRANSACTION_ISOLATION:                       bigint(pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_NONE),
+		pb.SqlInfo_SQL_SUPPORTED_TRANSACTIONS_ISOLATION_LEVELS:             bits(int32(pb.SqlTransactionIsolationLevel_SQL_TRANSACTION_NONE)),
+		pb.SqlInfo_SQL_SUPPORTED_RESULT_SET_TYPES:                          bits(int32(pb.SqlSupportedResultSetType_SQL_RESULT_SET_TYPE_FORWARD_ONLY)),
+		pb.SqlInfo_SQL_SUPPORTED_CONCURRENCIES_FOR_RESULT_SET_FORWARD_ONLY: bits(int32(pb.SqlSupportedResultSetConcurrency_SQL_RESULT_SET_CONCURRENCY_READ_ONLY)),
+		pb.SqlInfo_FLIGHT_SQL_SERVER_VERSION:                               "1.2.3",
+	} {
+		if got := info[uint32(id)]; got != want {
+			t.Errorf("%s: %v, want %v", id, got, want)
+		}
+	}
+}
+
 func TestSqlInfoFilters(t *testing.T) {
 	if got := ask(t, &pb.CommandGetSqlInfo{Info: []uint32{8, 99999, 0, 0}}); len(got) != 2 || !strings.HasPrefix(got[0], "0|") || !strings.HasPrefix(got[1], "8|") {
 		t.Errorf("got %q", got)

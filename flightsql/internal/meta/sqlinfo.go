@@ -36,7 +36,7 @@ func (s *Source) info() map[uint32]any {
 		8: bitmask(0), 9: true, 10: true, 11: false,
 		100: bitmask(0), 101: bitmask(0),
 		500: false, 501: true, 502: true,
-		503: bigint(1), 504: `"`, 505: bigint(0), 506: true, 507: bigint(3),
+		503: bigint(1), 504: `"`, 505: bigint(0), 506: true, 507: bigint(0), // NULL sorts above every value
 		508: strings.Split(keywords, ","),
 		509: s.known(numericFunctions), 510: s.known(stringFunctions),
 		511: s.known(systemFunctions), 512: s.known(datetimeFunctions),
@@ -47,7 +47,7 @@ func (s *Source) info() map[uint32]any {
 		525: bitmask(3), // minimum and core grammar
 		526: bitmask(1), // entry level
 		527: false,
-		528: bitmask(3), // full outer joins parse; see each release's notes for more
+		528: bitmask(6), // limited and full outer joins
 		529: "schema", 530: "procedure", 531: "catalog", 532: true,
 		533: bitmask(7), 534: bitmask(7), // schemas and catalogs in calls, indexes, privileges: names may be qualified
 		535: bitmask(0), 536: false, 537: false,
@@ -56,7 +56,7 @@ func (s *Source) info() map[uint32]any {
 		540: bitmask(3), // UNION and UNION ALL
 		556: true,
 		562: bigint(0), 563: false, 564: bitmask(1), 565: false, 566: true,
-		567: bitmask(1), 568: bitmask(0), 569: bitmask(1), 570: bitmask(0), 571: bitmask(0),
+		567: bitmask(2), 568: bitmask(0), 569: bitmask(2), 570: bitmask(0), 571: bitmask(0), // forward only, read only
 		572: true, 573: false, 574: false, 575: false, 576: false,
 	}
 	for id := uint32(541); id <= 561; id++ {

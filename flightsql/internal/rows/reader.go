@@ -3,10 +3,12 @@ package rows
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/loamdb/loam/internal/clock"
@@ -42,14 +44,22 @@ const (
 // with the first chunk that comes later.
 const patience = 100 * time.Millisecond
 
-// Schema is the Arrow schema of a result. Every field is nullable and carries
-// no metadata: some clients show metadata as labels.
+// Schema is the Arrow schema of a result. Every field is nullable. Decimals
+// carry their precision and scale as Flight SQL's column metadata too, since JDBC
+// tells its callers those and does not look into the type; there is no other
+// metadata, because some clients show it as labels.
 func Schema(columns []plan.Column) *arrow.Schema {
-	names, ts := make([]string, len(columns)), Types(columns)
+	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
-		names[i] = c.Name
+		fields[i] = arrow.Field{Name: c.Name, Type: c.Type.Arrow(), Nullable: true}
+		if c.Type.Kind == types.Decimal {
+			fields[i].Metadata = arrow.NewMetadata(
+				[]string{flightsql.PrecisionKey, flightsql.ScaleKey},
+				[]string{strconv.Itoa(int(c.Type.Precision)), strconv.Itoa(int(c.Type.Scale))},
+			)
+		}
 	}
-	return vec.Schema(names, ts)
+	return arrow.NewSchema(fields, nil)
 }
 
 // Types are the columns' types.

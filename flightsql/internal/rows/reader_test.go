@@ -78,6 +78,17 @@ func drain(t testing.TB, r *Reader) []int64 {
 	return sizes
 }
 
+// TestDecimalsTellTheirDigits: JDBC reads them from the metadata, not from the type.
+func TestDecimalsTellTheirDigits(t *testing.T) {
+	s := Schema([]plan.Column{{Name: "n", Type: types.DecimalOf(12, 3)}, {Name: "i", Type: types.Of(types.Int64)}})
+	if got := s.Field(0).Metadata.String(); got != `["ARROW:FLIGHT:SQL:PRECISION": "12", "ARROW:FLIGHT:SQL:SCALE": "3"]` {
+		t.Errorf("metadata of a decimal: %s", got)
+	}
+	if s.Field(1).HasMetadata() {
+		t.Errorf("metadata of a bigint: %v", s.Field(1).Metadata)
+	}
+}
+
 func TestBatchesGrow(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
