@@ -64,7 +64,7 @@ var modules = map[string]string{
 	"compress": "github.com/klauspost/compress/", "gjson": "github.com/tidwall/gjson", "bleve": "github.com/blevesearch/bleve/v2/analysis",
 	"vellum": "github.com/blevesearch/vellum", "segment": "github.com/blevesearch/segment", "stemmer": "github.com/blevesearch/", "cpuid": "github.com/klauspost/cpuid/",
 	"text": "golang.org/x/text/", "crypto": "golang.org/x/crypto/", "lz4": "github.com/pierrec/lz4/", "prometheus": "github.com/prometheus/client_golang/",
-	"yaml": "go.yaml.in/yaml/v3", // by the YAML organisation, MIT and Apache-2.0, no dependencies; its nodes know their lines
+	"yaml": "go.yaml.in/yaml/v3", // by the YAML organization, MIT and Apache-2.0, no dependencies; its nodes know their lines
 }
 
 const modulePath = "github.com/loamdb/loam"

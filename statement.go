@@ -2,7 +2,6 @@ package loam
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/loamdb/loam/internal/expr"
@@ -151,14 +150,4 @@ func (st *Statement) retried(ctx context.Context, f func() (*Result, error)) (*R
 func (st *Statement) env(ctx context.Context, pin Pin) *expr.Env {
 	return &expr.Env{Ctx: ctx, Now: time.UnixMicro(pin.NowMicros).UTC(), Namespace: st.session.Namespace(), User: st.session.user,
 		Random: st.session.engine.cfg.IDs.Uint64}
-}
-
-// endpoints is the session's loam.max_endpoints.
-func (s *Session) endpoints() int {
-	v, _ := s.Option(optMaxEndpoints)
-	n, err := strconv.Atoi(v)
-	if err != nil {
-		return 1
-	}
-	return n
 }

@@ -48,7 +48,7 @@ func toStatus(err error) (*status.Status, metadata.MD) {
 	}
 	text := own.Error()
 	if own.RetryAfter > 0 {
-		seconds := strconv.FormatInt(int64((own.RetryAfter.Milliseconds()+999)/1000), 10)
+		seconds := strconv.FormatInt((own.RetryAfter.Milliseconds()+999)/1000, 10)
 		trailers.Set(trailerRetry, seconds)
 		text += " (retry after " + seconds + " s)"
 	}

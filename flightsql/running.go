@@ -8,31 +8,31 @@ import (
 )
 
 // running knows the streams that run, by ticket id, so that CancelFlightInfo
-// ends them, and remembers cancelled tickets that have not run.
+// ends them, and remembers canceled tickets that have not run.
 type running struct {
-	mu        sync.Mutex // guards the fields below
-	streams   map[string]map[int]context.CancelCauseFunc
-	next      int
-	cancelled map[string]bool
-	order     []string // of cancelled, oldest first
+	mu       sync.Mutex // guards the fields below
+	streams  map[string]map[int]context.CancelCauseFunc
+	next     int
+	canceled map[string]bool
+	order    []string // of canceled, oldest first
 }
 
-// rememberCancelled bounds how many cancelled tickets are remembered.
-const rememberCancelled = 4096
+// rememberCanceled bounds how many canceled tickets are remembered.
+const rememberCanceled = 4096
 
 func newRunning() *running {
-	return &running{streams: map[string]map[int]context.CancelCauseFunc{}, cancelled: map[string]bool{}}
+	return &running{streams: map[string]map[int]context.CancelCauseFunc{}, canceled: map[string]bool{}}
 }
 
-func cancelledByClient() error { return fail.New(fail.Canceled, "the query was cancelled") }
+func canceledByClient() error { return fail.New(fail.Canceled, "the query was canceled") }
 
 // start registers a stream of a ticket. The returned context ends with ctx or by
 // cancel; the function unregisters.
 func (r *running) start(ctx context.Context, id string) (context.Context, func(), error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.cancelled[id] {
-		return nil, nil, cancelledByClient()
+	if r.canceled[id] {
+		return nil, nil, canceledByClient()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.next++
@@ -57,16 +57,16 @@ func (r *running) cancel(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, cancel := range r.streams[id] {
-		cancel(cancelledByClient())
+		cancel(canceledByClient())
 	}
-	if r.cancelled[id] {
+	if r.canceled[id] {
 		return
 	}
-	if len(r.order) >= rememberCancelled {
-		delete(r.cancelled, r.order[0])
+	if len(r.order) >= rememberCanceled {
+		delete(r.canceled, r.order[0])
 		r.order = r.order[1:]
 	}
-	r.cancelled[id] = true
+	r.canceled[id] = true
 	r.order = append(r.order, id)
 }
 

@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"errors"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -292,7 +293,8 @@ func compileRegex(pattern, flags string) (*regex, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		reason := err.Error()
-		if se, ok := err.(*syntax.Error); ok {
+		var se *syntax.Error
+		if errors.As(err, &se) {
 			reason = string(se.Code) + " `" + se.Expr + "`"
 			if se.Code == syntax.ErrInvalidPerlOp || se.Code == syntax.ErrInvalidEscape {
 				return nil, fail.New(fail.InvalidParameter, "regular expression: %s", reason).

@@ -35,7 +35,6 @@ type tally struct {
 	kills             map[string]int
 	acked             int // rows of acknowledged statements
 	lost, duplicated  int
-	wrong             []string
 	recovery, slowest time.Duration
 }
 

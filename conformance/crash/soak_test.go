@@ -198,11 +198,11 @@ func (s *server) sample(t *testing.T, c *client.Client) sample {
 	out := sample{heap: s.heap.Load(), rss: residentBytes(s.cmd.Process.Pid), count: count(t, c, "soak")}
 	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // it went away meanwhile
+			return nil //nolint:nilerr // it went away meanwhile
 		}
 		info, err := d.Info()
 		if err != nil {
-			return nil
+			return nil //nolint:nilerr // so did this one
 		}
 		rel, _ := filepath.Rel(s.dir, path)
 		switch {

@@ -85,7 +85,7 @@ func foreign(st *status.Status) error {
 		return fail.New(fail.Unavailable, "no server answers: %s", st.Message()).
 			WithHint("Start one with: loam serve")
 	case codes.Canceled:
-		return fail.New(fail.Canceled, "the call was cancelled")
+		return fail.New(fail.Canceled, "the call was canceled")
 	case codes.DeadlineExceeded:
 		return fail.New(fail.DeadlineExceeded, "the call's deadline has passed")
 	}

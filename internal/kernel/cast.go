@@ -143,10 +143,10 @@ func decimalsToDoubles(in []decimal128.Num, scale uint8, out []float64) {
 
 // conversion is the row conversion for the pair of types, or nil.
 func (c *caster) conversion() func(i int) error {
-	switch {
-	case c.to.Kind == types.Text, c.to.Kind == types.Unknown:
+	switch c.to.Kind {
+	case types.Text, types.Unknown:
 		return c.toText
-	case c.to.Kind == types.JSON:
+	case types.JSON:
 		return c.toJSON()
 	}
 	switch c.in.Type.Kind {

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"encoding/hex"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -234,7 +235,7 @@ func ParseInt(s string, t types.Type) (int64, error) {
 	if err == nil {
 		return x, nil
 	}
-	if ne, ok := err.(*strconv.NumError); ok && ne.Err == strconv.ErrRange {
+	if errors.Is(err, strconv.ErrRange) {
 		return 0, OutOfRange(quote(s), t)
 	}
 	return 0, invalidText(s, t)
@@ -250,7 +251,7 @@ func ParseDouble(s string) (float64, error) {
 	if err == nil {
 		return f, nil
 	}
-	if ne, ok := err.(*strconv.NumError); ok && ne.Err == strconv.ErrRange {
+	if errors.Is(err, strconv.ErrRange) {
 		return 0, OutOfRange(quote(s), types.Of(types.Double))
 	}
 	return 0, invalidText(s, types.Of(types.Double))

@@ -253,9 +253,9 @@ func ParseInterval(s string) (vec.Span, error) {
 		return vec.Span{}, bad
 	}
 	var acc spanAcc
-	ok := true
-	switch {
-	case text[0] == 'p':
+	var ok bool
+	switch text[0] {
+	case 'p':
 		ok = acc.iso(text[1:])
 	default:
 		ok = acc.words(strings.Fields(splitUnits(text)))

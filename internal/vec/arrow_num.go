@@ -74,7 +74,7 @@ func (v *Vector) widenNumber(src *Vector) error {
 		if src.IsNull(i) {
 			continue
 		}
-		ok := true
+		var ok bool
 		switch src.Type.Kind {
 		case types.Int32:
 			ok = v.setInt(i, int64(src.Int32s[i]))

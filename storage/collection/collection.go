@@ -82,7 +82,7 @@ type Collection struct {
 	applyMu sync.Mutex
 
 	mu   sync.Mutex // guards the fields below
-	cond *sync.Cond // signalled when a tail grows or the state changes
+	cond *sync.Cond // signaled when a tail grows or the state changes
 	obj  *schema.Object
 	st   *state
 	// tails[p] is the next offset that partition p's tail can take, and what came early.

@@ -324,7 +324,7 @@ func TestContext(t *testing.T) {
 			}
 		}
 		if get(t, s, "k") != "v" {
-			t.Error("a cancelled delete deleted")
+			t.Error("a canceled delete deleted")
 		}
 	})
 }

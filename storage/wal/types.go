@@ -12,7 +12,7 @@ type Block struct {
 	Incarnation string // of the object, as its catalog entry has it
 	Partition   int
 	Records     uint32 // > 0
-	// Payload is kept until the append is decided, which may be after a cancelled
+	// Payload is kept until the append is decided, which may be after a canceled
 	// Append has returned: the caller never changes it.
 	Payload []byte
 	// Bytes is the size that counts against the backlog budget; it is kept with

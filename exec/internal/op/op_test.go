@@ -2,6 +2,7 @@ package op
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -168,7 +169,7 @@ func TestLimitStage(t *testing.T) {
 				}
 				return nil
 			})
-			stopped = err == sched.ErrStop
+			stopped = errors.Is(err, sched.ErrStop)
 		}
 		if fmt.Sprint(got) != c.want || stopped != c.stops {
 			t.Errorf("limit %d offset %d: %v stopped %v, want %s %v", c.count, c.offset, got, stopped, c.want, c.stops)

@@ -30,8 +30,6 @@ func NewTopN(n, width int, s *Stored, dirs []Direction, t *mem.Tracker) *TopN {
 	return top
 }
 
-func (t *TopN) firstType() types.Type { return t.stored.Types[t.stored.At[0]] }
-
 // Local implements sched.Sink.
 func (t *TopN) Local(w *sched.Worker) (sched.Local, error) {
 	return &topLocal{t: t, buffer: t.add(), w: w, own: noBound}, nil

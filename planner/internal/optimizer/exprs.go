@@ -34,15 +34,6 @@ func (s idSet) within(o idSet) bool {
 	return true
 }
 
-func (s idSet) meets(o idSet) bool {
-	for id := range s {
-		if o[id] {
-			return true
-		}
-	}
-	return false
-}
-
 // substitute replaces columns by expressions.
 func substitute(e expr.Expr, by map[expr.ColumnID]expr.Expr) expr.Expr {
 	return expr.Rewrite(e, func(x expr.Expr) expr.Expr {

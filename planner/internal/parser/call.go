@@ -128,7 +128,7 @@ func named(word string, at ast.Span) ast.Name {
 
 // plainCall builds the call that a form with words stands for.
 func (p *parser) plainCall(start int, word string, args ...ast.Expr) ast.Expr {
-	at := ast.Span{Start: start, Stop: int(min(start+len(word), len(p.sql)))}
+	at := ast.Span{Start: start, Stop: min(start+len(word), len(p.sql))}
 	c := &ast.FuncCall{Span: p.span(start), Name: named(word, at)}
 	for _, a := range args {
 		c.Args = append(c.Args, &ast.Arg{Span: ast.Span{Start: a.Pos(), Stop: a.End()}, Value: a})

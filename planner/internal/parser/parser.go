@@ -134,7 +134,7 @@ func newParser(sql string) (*parser, error) {
 	return &parser{sql: sql, toks: toks, bad: bad}, nil
 }
 
-// The current token and its neighbours.
+// The current token and its neighbors.
 
 func (p *parser) tok() token { return p.toks[p.i] }
 

@@ -39,7 +39,7 @@ func ScanTopK(ctx context.Context, q *Query, s Scan, top *postings.TopK) error {
 	return r.some(ctx, s.Allowed, end)
 }
 
-// runner gathers neighbouring documents into runs of at most batch rows.
+// runner gathers neighboring documents into runs of at most batch rows.
 type runner struct {
 	q      *Query
 	s      Scan

@@ -25,7 +25,7 @@ func Key(obj *schema.Object, vals []vec.Value) (string, error) {
 			return "", fail.New(fail.InvalidEncoding, "key field %q of %s is not valid UTF-8", f.Name, obj.Name)
 		}
 	}
-	key := ""
+	var key string
 	switch {
 	case len(vals) == 1 && vals[0].Type.Kind == types.Text:
 		key = vals[0].Str

@@ -120,7 +120,7 @@ func (d *decoder) skip(n uint64) {
 const maxImpacts = 8
 
 // frontier keeps the pairs no other pair dominates (more occurrences and not
-// longer), by rising frequency and length; past maxImpacts neighbours are
+// longer), by rising frequency and length; past maxImpacts neighbors are
 // joined, which loosens the bound but keeps it a bound. It reorders list.
 func frontier(list []impact) []impact {
 	slices.SortFunc(list, func(a, b impact) int {

@@ -142,7 +142,7 @@ func (g *gathered) impact(_ int, s *scorer) float64 {
 func (g *gathered) positions(_, _ int, _ *blockBuf, dst []uint32) ([]uint32, error) { return dst, nil }
 
 // fuzzy computes edit distances of many terms to one pattern: insertions,
-// deletions, substitutions and swaps of neighbours, in characters. It keeps
+// deletions, substitutions and swaps of neighbors, in characters. It keeps
 // the rows of the previous term's common prefix, so that sorted terms are cheap.
 type fuzzy struct {
 	pattern  []rune

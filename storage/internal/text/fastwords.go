@@ -117,7 +117,7 @@ func (a *wordAnalyzer) asciiChunk(dst []Token, chunk string, pos uint32, c *word
 	return dst, pos
 }
 
-// joins reports whether the mark at i holds its neighbours together: between
+// joins reports whether the mark at i holds its neighbors together: between
 // letters ' . and : do, between digits ' . , and ; do.
 func joins(s string, i int) bool {
 	if i+1 >= len(s) {

@@ -12,7 +12,7 @@ import (
 )
 
 // burstyDocs vary what bounds turn on: rare documents with many occurrences,
-// lengths from 1 to 300, terms from everywhere to a few clusters of neighbours.
+// lengths from 1 to 300, terms from everywhere to a few clusters of neighbors.
 func burstyDocs(r *rand.Rand, n int) [][][]string {
 	docs := make([][][]string, n)
 	for i := range docs {

@@ -88,12 +88,6 @@ func (m *bitmap) addNull() {
 	m.n++
 }
 
-func (m *bitmap) addNulls(n int) {
-	for range n {
-		m.addNull()
-	}
-}
-
 func (m *bitmap) grow(n int) {
 	want := int(bitutil.BytesForBits(int64(m.n + n)))
 	if more := want - m.buf.n; more > 0 {

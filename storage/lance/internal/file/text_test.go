@@ -22,7 +22,6 @@ import (
 type textFile struct {
 	bytes []byte
 	file  *File
-	err   error
 }
 
 // TestText runs testdata/text: files are written from a line a column, their

@@ -159,7 +159,7 @@ func TestWriterFailures(t *testing.T) {
 	}
 }
 
-// TestSlicedInput writes slices of larger arrays: offsets must be honoured.
+// TestSlicedInput writes slices of larger arrays: offsets must be honored.
 func TestSlicedInput(t *testing.T) {
 	schema := loamSchema(5)
 	rec := newGen(12, 0.2, 12).batch(schema, 500)
