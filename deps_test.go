@@ -52,7 +52,7 @@ exec < internal/fail internal/clock internal/types internal/vec internal/kernel 
 flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal ; arrow prometheus
-cmd/loam < . flightsql internal ; arrow prometheus xxh3 yaml
+cmd/loam < . flightsql internal ; arrow prometheus sync xxh3 yaml
 conformance/crash < ;
 `
 

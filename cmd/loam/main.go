@@ -24,6 +24,7 @@ type command struct {
 var commands = []command{
 	{"serve", "serve Flight SQL and HTTP from a data directory", serve},
 	{"sql", "run SQL against a server, a data directory or memory", sql},
+	{"load", "load files into a collection or table", loadCommand},
 	{"demo", "load Go's documentation into a temporary server and query it", runDemo},
 	{"health", "ask a running server how it is; the exit code answers", runHealth},
 	{"config", "print the settings of loam serve and where each comes from", runConfig},

@@ -10,7 +10,11 @@ import (
 	"github.com/loamdb/loam/cmd/loam/internal/config"
 )
 
-var rewrite = flag.Bool("rewrite", false, "rewrite generated pages")
+// rewriting reports whether pages are to be written anew; datadriven declares the flag.
+func rewriting() bool {
+	f := flag.Lookup("rewrite")
+	return f != nil && f.Value.String() == "true"
+}
 
 const (
 	pagePath  = "../../docs/configuration.md"
@@ -53,7 +57,7 @@ func TestConfigurationPage(t *testing.T) {
 		t.Fatalf("%s has lost the marks around its table", pagePath)
 	}
 	want := settingsTable(t)
-	if *rewrite {
+	if rewriting() {
 		if err := os.WriteFile(pagePath, []byte(head+pageBegin+want+pageEnd+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}

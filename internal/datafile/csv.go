@@ -246,7 +246,7 @@ func (s *csvSource) next() (*Batch, error) {
 
 // blank lines separate nothing; in a file of one column they are NULL.
 func (s *csvSource) blank() bool {
-	return len(s.p.fields) == 1 && len(s.cols) > 1 && len(s.p.fields[0].text) == 0 && !s.p.fields[0].quoted
+	return len(s.p.fields) == 1 && len(s.cols) != 1 && len(s.p.fields[0].text) == 0 && !s.p.fields[0].quoted
 }
 
 func (s *csvSource) check() *RowError {

@@ -213,3 +213,15 @@ func (e *RowError) Error() string {
 
 // Unwrap is the cause.
 func (e *RowError) Unwrap() error { return e.Err }
+
+// Infer is the type that suits column i of a batch by its values.
+func (r *Reader) Infer(b *Batch, i int) types.Type {
+	t := b.Columns[i].Type
+	if r.infer != nil {
+		t = r.infer(t, b.Cols[i])
+	}
+	if t.Kind == types.Unknown {
+		t = types.Of(types.Text)
+	}
+	return t
+}

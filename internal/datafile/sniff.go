@@ -47,7 +47,7 @@ type candidate struct {
 }
 
 // sniffDialect finds delimiter and quote by trying them: the best make the most
-// records of the same width. It returns the width too.
+// records of the same width. It returns the width too, 0 for a file without any record.
 func sniffDialect(head []byte, whole bool, o Options) (dialect, int) {
 	if !whole {
 		if i := bytes.LastIndexByte(head, '\n'); i >= 0 {
@@ -75,6 +75,9 @@ func sniffDialect(head []byte, whole bool, o Options) (dialect, int) {
 		}
 	}
 	best.d.header = best.hasHeader(o)
+	if whole && len(best.records)+best.broken == 0 {
+		return best.d, 0
+	}
 	return best.d, max(best.width, 1)
 }
 

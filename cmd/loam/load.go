@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/cmd/loam/internal/load"
+	"github.com/loamdb/loam/flightsql/client"
+	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// loadFlags are the flags of loam load that say where the target is.
+type loadFlags struct {
+	endpoint, data string
+	load.Options
+}
+
+const loadUsage = `Usage: loam load TARGET FILE… [FLAGS]
+
+Loads files into a collection or table: CSV, TSV, JSON, Parquet, Arrow IPC, plain or
+as .gz or .zst. FILE may be a quoted glob ("data/**/*.parquet"), a directory, or - for
+standard input. Columns are matched by name.
+
+`
+
+// loadExits are the exit codes.
+const loadExits = `
+Exit codes: 0 loaded, 1 failed, 2 wrong command line, 3 no server.
+`
+
+func loadCommand(ctx context.Context, args []string) int {
+	f, err := parseLoad(args)
+	if err != nil {
+		return usageError(err)
+	}
+	// After the first Ctrl-C the load ends in order; the second one ends the process.
+	defer context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt, syscall.SIGTERM) })()
+	server, closer, err := f.server(ctx)
+	if err == nil {
+		info, serr := os.Stderr.Stat()
+		terminal := serr == nil && info.Mode()&os.ModeCharDevice != 0
+		err = load.Run(ctx, server, load.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Terminal: terminal, Clock: clock.Real()}, &f.Options)
+		closer()
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+	if fail.Is(err, fail.Unavailable) {
+		return 3
+	}
+	return 1
+}
+
+// parseLoad reads the command line; flags may stand before and behind the files.
+func parseLoad(args []string) (*loadFlags, error) {
+	f := &loadFlags{}
+	fs := flag.NewFlagSet("loam load", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), loadUsage)
+		fs.PrintDefaults()
+		fmt.Fprint(fs.Output(), loadExits)
+	}
+	f.declare(fs)
+	var rest []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		if args = fs.Args(); len(args) == 0 {
+			break
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+	if len(rest) > 0 {
+		f.Target, f.Files = rest[0], rest[1:]
+	}
+	if f.data != "" && f.endpoint != "" {
+		return nil, fail.New(fail.InvalidParameter, "--data and --endpoint name two targets").WithHint("Use one of them.")
+	}
+	switch {
+	case f.data != "":
+		f.Connect = " --data " + f.data
+	case f.endpoint != "":
+		f.Connect = " --endpoint " + f.endpoint
+	}
+	return f, f.Check()
+}
+
+func (f *loadFlags) declare(fs *flag.FlagSet) {
+	many := func(to *[]string, name, help string) {
+		fs.Func(name, help+"; may be repeated", func(v string) error {
+			*to = append(*to, v)
+			return nil
+		})
+	}
+	fs.StringVar(&f.endpoint, "endpoint", "", "server to load into, `grpc://host:port` (default grpc://"+defaultFlight+")")
+	fs.StringVar(&f.data, "data", "", "open this data `directory` in the process, without a server")
+	fs.StringVar(&f.Namespace, "namespace", "", "namespace of the target (default public)")
+	fs.BoolVar(&f.Create, "create", false, "make the target from the first file: a collection with --key, else a table")
+	fs.BoolVar(&f.DryRun, "dry-run", false, "print what would be made, and load nothing")
+	fs.StringVar(&f.Key, "key", "", "primary key of a new collection; several `columns` are separated by commas")
+	many(&f.Vectors, "vector", "vector column of a new collection, `column:dimension:metric`")
+	many(&f.FullText, "fulltext", "searched text column of a new collection, `column[:analyzer]`")
+	many(&f.Types, "type", "type of a new column, `column=TYPE`, in place of the inferred one")
+	many(&f.Renames, "rename", "`file_column=target_column`")
+	fs.BoolVar(&f.IgnoreExtra, "ignore-extra", false, "leave out columns that the target does not have")
+	fs.StringVar(&f.Format, "format", "", "`format` of the files: csv, tsv, json, parquet or arrow (default: found out)")
+	fs.StringVar(&f.Delimiter, "delim", "", "`character` between fields of CSV, or tab (default: found out)")
+	fs.StringVar(&f.Quote, "quote", "", "`character` around fields of CSV, or none (default: found out)")
+	fs.StringVar(&f.Header, "header", "", "whether the first line of CSV names the columns, `yes` or no (default: found out)")
+	many(&f.Nulls, "null", "unquoted `text` of CSV that means NULL (default: empty, \\N and NULL)")
+	fs.IntVar(&f.Streams, "streams", 4, "`number` of streams that send at once")
+	fs.StringVar(&f.Errors, "errors", "", "write rows that are wrong to this `file`, a JSON object a line")
+	fs.Int64Var(&f.MaxErrors, "max-errors", 0, "leave out up to this `number` of rows that are wrong; more end the load")
+	fs.StringVar(&f.Resume, "resume", "", "keep positions in this state `file`, and go on from it")
+	fs.DurationVar(&f.Patience, "patience", 2*time.Minute, "how long a server that went away is waited for")
+	fs.BoolVar(&f.Quiet, "quiet", false, "print no progress")
+}
+
+// server connects to a server, or opens an engine in this process.
+func (f *loadFlags) server(ctx context.Context) (load.Server, func(), error) {
+	if f.data != "" {
+		e, err := loam.Open(ctx, loam.Config{Dir: f.data})
+		if err != nil {
+			return nil, nil, err
+		}
+		return load.Local(e.NewSession(loam.SessionConfig{Namespace: f.Namespace})), func() { _ = e.Close() }, nil
+	}
+	endpoint := f.endpoint
+	if endpoint == "" {
+		endpoint = "grpc://" + defaultFlight
+	}
+	if strings.HasPrefix(endpoint, "-") {
+		return nil, nil, fail.New(fail.InvalidParameter, "--endpoint %q is not grpc://host:port", endpoint)
+	}
+	c, err := client.Dial(endpoint, client.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return load.Flight(c), func() { _ = c.Close() }, nil
+}
