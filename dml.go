@@ -22,6 +22,10 @@ func (st *Statement) insert(ctx context.Context, n *plan.Insert) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	back, err := st.returning(ctx, n.Returning, pin, cols, rows)
+	if err != nil {
+		return nil, err
+	}
 	c, err := e.byID(ctx, n.Object.ID)
 	if err != nil {
 		return nil, err
@@ -30,7 +34,7 @@ func (st *Statement) insert(ctx context.Context, n *plan.Insert) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	return written(rows, token), nil
+	return back.with(written(rows, token)), nil
 }
 
 func written(rows int, token snapshot.Token) *Result {
@@ -71,26 +75,40 @@ func fieldNamed(obj *schema.Object, name string) (int, error) {
 	return 0, fail.New(fail.UndefinedColumn, "%s %s has no field %q", obj.Kind, obj.Name, name)
 }
 
-// target runs the input of UPDATE or DELETE and finds its rows.
-func (st *Statement) target(ctx context.Context, obj *schema.Object, input plan.Node) (*collection.Collection, *collection.Snapshot, []*vec.Vector, int, error) {
+// targets are the rows that UPDATE or DELETE changes.
+type targets struct {
+	c    *collection.Collection
+	snap *collection.Snapshot
+	cols []*vec.Vector // the identity columns, then what the statement needs
+	rows int
+	back *returned
+}
+
+// targets runs the input of UPDATE or DELETE and finds its rows, and what
+// RETURNING says of them: an error of it comes before anything is written.
+func (st *Statement) targets(ctx context.Context, obj *schema.Object, input, returning plan.Node, joined bool) (*targets, error) {
 	e := st.session.engine
 	pin, snaps, err := e.pin(ctx, input)
 	if err != nil {
-		return nil, nil, nil, 0, err
+		return nil, err
 	}
-	cols, rows, err := st.collect(ctx, input, pin, snaps)
-	if err != nil {
-		return nil, nil, nil, 0, err
+	t := &targets{}
+	if t.cols, t.rows, err = st.collect(ctx, input, pin, snaps); err != nil {
+		return nil, err
 	}
-	c, err := e.byID(ctx, obj.ID)
-	if err != nil {
-		return nil, nil, nil, 0, err
+	if joined {
+		t.once()
 	}
-	snap := snaps[obj.ID]
-	if snap == nil { // the optimizer proved that no row matches
-		snap, err = c.Strong(ctx)
+	if t.back, err = st.returning(ctx, returning, pin, t.cols, t.rows); err != nil {
+		return nil, err
 	}
-	return c, snap, cols, rows, err
+	if t.c, err = e.byID(ctx, obj.ID); err != nil {
+		return nil, err
+	}
+	if t.snap = snaps[obj.ID]; t.snap == nil { // the optimizer proved that no row matches
+		t.snap, err = t.c.Strong(ctx)
+	}
+	return t, err
 }
 
 // positions of the identity columns in the input of UPDATE and DELETE.
@@ -100,43 +118,79 @@ const (
 	colKey       = 2
 )
 
-func identities(cols []*vec.Vector, rows int) []collection.Identity {
-	out := make([]collection.Identity, rows)
+func (t *targets) identity(i int) collection.Identity {
+	return collection.Identity{Partition: int32(t.cols[colPartition].Value(i).Int), Offset: uint64(t.cols[colOffset].Value(i).Int)}
+}
+
+func (t *targets) identities() []collection.Identity {
+	out := make([]collection.Identity, t.rows)
 	for i := range out {
-		out[i] = collection.Identity{Partition: int32(cols[colPartition].Value(i).Int), Offset: uint64(cols[colOffset].Value(i).Int)}
+		out[i] = t.identity(i)
 	}
 	return out
 }
 
-func (st *Statement) delete(ctx context.Context, n *plan.Delete) (*Result, error) {
-	c, snap, cols, rows, err := st.target(ctx, n.Object, n.Input)
-	if err != nil || rows == 0 {
-		return &Result{}, err
+func (t *targets) keys() []string {
+	out := make([]string, t.rows)
+	for i := range out {
+		out[i] = t.cols[colKey].Value(i).Str
 	}
-	obj := snap.Object()
-	var batch *collection.Rows
-	if obj.Kind == schema.Table {
-		batch = &collection.Rows{Cols: make([]*vec.Vector, len(obj.Fields)), Gone: identities(cols, rows)}
-	} else {
-		keys := make([]string, rows)
-		for i := range keys {
-			keys[i] = cols[colKey].Value(i).Str
+	return out
+}
+
+// once keeps the first of the rows with one identity.
+func (t *targets) once() {
+	seen := make(map[collection.Identity]bool, t.rows)
+	var keep []int
+	for i := range t.rows {
+		if id := t.identity(i); !seen[id] {
+			seen[id] = true
+			keep = append(keep, i)
 		}
-		batch = collection.DeleteKeys(obj, keys)
 	}
-	token, err := c.AppendIf(ctx, batch, snap)
+	if len(keep) == t.rows {
+		return
+	}
+	for c, col := range t.cols {
+		t.cols[c] = vec.New(col.Type, len(keep))
+		for _, i := range keep {
+			t.cols[c].Append(col.Value(i))
+		}
+	}
+	t.rows = len(keep)
+}
+
+func (st *Statement) delete(ctx context.Context, n *plan.Delete) (*Result, error) {
+	t, err := st.targets(ctx, n.Object, n.Input, n.Returning, n.Joined)
 	if err != nil {
 		return nil, err
 	}
-	return written(rows, token), nil
+	if t.rows == 0 {
+		return t.back.with(&Result{}), nil
+	}
+	obj := t.snap.Object()
+	var batch *collection.Rows
+	if obj.Kind == schema.Table {
+		batch = &collection.Rows{Cols: make([]*vec.Vector, len(obj.Fields)), Gone: t.identities()}
+	} else {
+		batch = collection.DeleteKeys(obj, t.keys())
+	}
+	token, err := t.c.AppendIf(ctx, batch, t.snap)
+	if err != nil {
+		return nil, err
+	}
+	return t.back.with(written(t.rows, token)), nil
 }
 
 func (st *Statement) update(ctx context.Context, n *plan.Update) (*Result, error) {
-	c, snap, cols, rows, err := st.target(ctx, n.Object, n.Input)
-	if err != nil || rows == 0 {
-		return &Result{}, err
+	t, err := st.targets(ctx, n.Object, n.Input, n.Returning, n.Joined)
+	if err != nil {
+		return nil, err
 	}
-	obj := snap.Object()
+	if t.rows == 0 {
+		return t.back.with(&Result{}), nil
+	}
+	obj := t.snap.Object()
 	first := colKey
 	if obj.Kind == schema.Collection {
 		first++
@@ -147,24 +201,20 @@ func (st *Statement) update(ctx context.Context, n *plan.Update) (*Result, error
 		if err != nil {
 			return nil, err
 		}
-		values[at] = cols[first+i].Flatten()
+		values[at] = t.cols[first+i].Flatten()
 	}
 	var batch *collection.Rows
 	if obj.Kind == schema.Table {
-		batch, err = snap.UpdateTable(ctx, identities(cols, rows), values)
+		batch, err = t.snap.UpdateTable(ctx, t.identities(), values)
 	} else {
-		keys := make([]string, rows)
-		for i := range keys {
-			keys[i] = cols[colKey].Value(i).Str
-		}
-		batch, err = snap.Patch(ctx, keys, values)
+		batch, err = t.snap.Patch(ctx, t.keys(), values)
 	}
 	if err != nil {
 		return nil, err
 	}
-	token, err := c.AppendIf(ctx, batch, snap)
+	token, err := t.c.AppendIf(ctx, batch, t.snap)
 	if err != nil {
 		return nil, err
 	}
-	return written(rows, token), nil
+	return t.back.with(written(t.rows, token)), nil
 }

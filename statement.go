@@ -58,8 +58,23 @@ func (st *Statement) SQL() string { return st.prepared.SQL }
 // context says (bound as text).
 func (st *Statement) Params() []types.Type { return st.prepared.Params }
 
-// IsQuery reports whether the statement answers with rows.
+// IsQuery reports whether the statement answers with rows. One that also writes
+// must be executed exactly once.
 func (st *Statement) IsQuery() bool {
+	return st.reads() || returningOf(st.prepared.Statement) != nil
+}
+
+// Writes reports whether the statement changes rows.
+func (st *Statement) Writes() bool {
+	switch st.prepared.Statement.(type) {
+	case *plan.Insert, *plan.Update, *plan.Delete:
+		return true
+	}
+	return false
+}
+
+// reads reports whether the statement is a query and nothing else.
+func (st *Statement) reads() bool {
 	switch st.prepared.Statement.(type) {
 	case *plan.Query, *plan.Explain:
 		return true
@@ -86,6 +101,9 @@ func (st *Statement) Columns() []plan.Column {
 		return x.Cols
 	case *plan.Explain:
 		return explainColumns
+	}
+	if ret := returningOf(st.prepared.Statement); ret != nil {
+		return ret.Columns()
 	}
 	return nil
 }

@@ -42,12 +42,15 @@ func (s *service) DoGet(t *flight.Ticket, stream flight.FlightService_DoGetServe
 }
 
 func (s *Server) getSealed(ctx context.Context, handle []byte, stream flight.FlightService_DoGetServer) error {
-	content, err := s.sealer.Open(handle, ticket.Query, ticket.Done, ticket.Scan)
+	content, err := s.sealer.Open(handle, ticket.Query, ticket.Done, ticket.Scan, ticket.Rows)
 	if err != nil {
 		return err
 	}
 	if content.Kind == ticket.Done {
 		return wire.NewWriter(stream, arrow.NewSchema(nil, nil), s.opts.Mem).Close()
+	}
+	if content.Kind == ticket.Rows {
+		return s.sendKept(content, stream)
 	}
 	ctx, done, err := s.running.start(ctx, content.ID)
 	if err != nil {

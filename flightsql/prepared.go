@@ -162,7 +162,7 @@ func (s *Server) updatePrepared(ctx context.Context, handle []byte, r *ingest.Re
 
 // update runs a change. A query sent as an update is not run: it changes nothing.
 func (s *Server) update(ctx context.Context, j *job) (int64, error) {
-	if j.st.IsQuery() {
+	if j.st.IsQuery() && !j.st.Writes() {
 		return -1, nil
 	}
 	count, _, err := s.run(ctx, callOf(ctx), j)

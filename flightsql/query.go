@@ -99,6 +99,9 @@ func (s *Server) infoJob(ctx context.Context, d *flight.FlightDescriptor, j *job
 	if !j.st.IsQuery() {
 		return s.infoDone(ctx, d, j)
 	}
+	if j.st.Writes() {
+		return s.infoReturning(ctx, d, j)
+	}
 	c := callOf(ctx)
 	statements, err := j.each(ctx)
 	if err != nil {
@@ -190,6 +193,11 @@ func (s *Server) infoDone(ctx context.Context, d *flight.FlightDescriptor, j *jo
 // run executes a statement without rows for each row of parameters; the result
 // is the sum of the counts and the token that covers all writes.
 func (s *Server) run(ctx context.Context, c *call, j *job) (count int64, token *snapshot.Token, err error) {
+	return s.runInto(ctx, c, j, drain)
+}
+
+// runInto hands each result to take, which closes it.
+func (s *Server) runInto(ctx context.Context, c *call, j *job, take func(context.Context, *engine.Result) error) (count int64, token *snapshot.Token, err error) {
 	statements, err := j.each(ctx)
 	if err != nil {
 		return 0, nil, err
@@ -200,7 +208,7 @@ func (s *Server) run(ctx context.Context, c *call, j *job) (count int64, token *
 		if err != nil {
 			return count, token, err
 		}
-		err = drain(ctx, res)
+		err = take(ctx, res)
 		count += max(0, res.Affected)
 		if res.Token != nil {
 			merged := *res.Token

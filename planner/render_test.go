@@ -198,11 +198,11 @@ func statement(s plan.Statement) string {
 		}
 		return "-> " + strings.Join(names, ", ") + "\n" + render(x.Root)
 	case *plan.Insert:
-		return fmt.Sprintf("Insert %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input)
+		return fmt.Sprintf("Insert %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input) + returned(x.Returning)
 	case *plan.Update:
-		return fmt.Sprintf("Update %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input)
+		return fmt.Sprintf("Update %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input) + returned(x.Returning)
 	case *plan.Delete:
-		return fmt.Sprintf("Delete %s\n", x.Object.Name) + render(x.Input)
+		return fmt.Sprintf("Delete %s\n", x.Object.Name) + render(x.Input) + returned(x.Returning)
 	case *plan.Nothing:
 		return "Nothing: " + x.Note + "\n"
 	case *plan.Explain:
@@ -235,6 +235,13 @@ func statement(s plan.Statement) string {
 		return s
 	}
 	return fmt.Sprintf("%T %+v\n", s, s)
+}
+
+func returned(n plan.Node) string {
+	if n == nil {
+		return ""
+	}
+	return "Returning\n" + render(n)
 }
 
 func create(x *plan.CreateObject) string {

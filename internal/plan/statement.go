@@ -16,12 +16,18 @@ type Query struct {
 	Cols []Column
 }
 
+// Written is the label of the leaf that RETURNING reads.
+const Written = "written"
+
 // Insert writes rows; into a collection it is an upsert by key. Fields[i] is the
 // field that column i of Input sets; other fields are NULL.
 type Insert struct {
 	Object *schema.Object
 	Input  Node
 	Fields []string
+	// Returning is a plan over the leaf Written, whose rows are those of Input; nil
+	// without RETURNING.
+	Returning Node
 }
 
 // Update patches rows. Input has _ingest_partition and _ingest_offset of each row (and _pk
@@ -30,12 +36,17 @@ type Update struct {
 	Object *schema.Object
 	Input  Node
 	Fields []string
+	// Joined is set when a row may come several times; the first counts.
+	Joined    bool
+	Returning Node
 }
 
 // Delete removes rows. Input has _ingest_partition and _ingest_offset of each row (and _pk for a collection).
 type Delete struct {
-	Object *schema.Object
-	Input  Node
+	Object    *schema.Object
+	Input     Node
+	Joined    bool
+	Returning Node
 }
 
 // CreateNamespace and DropNamespace change the list of namespaces.

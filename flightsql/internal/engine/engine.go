@@ -55,6 +55,7 @@ type Statement interface {
 	Columns() []plan.Column
 	Params() []types.Type
 	IsQuery() bool
+	Writes() bool
 	Bind(ctx context.Context, values []vec.Value) (Statement, error)
 	Execute(ctx context.Context) (*Result, error)
 	Pin(ctx context.Context) (loam.Pin, error)

@@ -204,6 +204,9 @@ func (s *statement) Params() []types.Type {
 }
 func (s *statement) IsQuery() bool { return s.Query }
 
+// Writes implements engine.Statement.
+func (s *statement) Writes() bool { return false }
+
 func (s *statement) Bind(_ context.Context, values []vec.Value) (engine.Statement, error) {
 	bound := *s
 	bound.values = values

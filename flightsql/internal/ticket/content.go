@@ -24,6 +24,9 @@ const (
 	Prepared Kind = 4
 	// Bearer is a token that stands for a user and perhaps a session.
 	Bearer Kind = 5
+	// Rows holds the rows of a statement that has run and cannot run again: Params
+	// or ParamRef is their Arrow IPC stream.
+	Rows Kind = 6
 )
 
 // Content is what a ticket says. Fields that a kind does not need are empty.

@@ -210,9 +210,7 @@ func (b *Binder) unsupported(off int, what string) error {
 
 // cures say what to write in place of what is not bound.
 var cures = map[string]string{
-	"TRUNCATE":      "DELETE FROM without WHERE removes all rows",
 	"ALTER":         "Create another object and fill it with INSERT INTO … SELECT",
-	"RETURNING":     "SELECT the rows by their keys afterwards",
 	"ON CONFLICT":   "INSERT into a collection replaces the row with the same key; a table has no keys",
 	"DEFAULT":       "Give each row its value",
 	"SHOW CREATE":   "DESCRIBE lists the columns",
@@ -231,6 +229,8 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.update(s)
 	case *ast.Delete:
 		return b.delete(s)
+	case *ast.Truncate:
+		return b.truncate(s)
 	case *ast.CreateNamespace:
 		return b.createNamespace(s)
 	case *ast.CreateTable:
@@ -260,8 +260,6 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 // statementName names a statement that is not bound, for its error.
 func statementName(stmt ast.Statement) string {
 	switch stmt.(type) {
-	case *ast.Truncate:
-		return "TRUNCATE"
 	case *ast.CreateTag:
 		return "CREATE TAG"
 	case *ast.AlterTable:

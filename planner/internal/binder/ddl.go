@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loamdb/loam/catalog"
+	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
@@ -146,11 +147,11 @@ func (b *Binder) createTable(s *ast.CreateTable) (plan.Statement, error) {
 		if out.As, err = d.as(); err != nil {
 			return nil, err
 		}
-		return out, nil
-	}
-	for _, c := range s.Columns {
-		if err := d.column(c); err != nil {
-			return nil, err
+	} else {
+		for _, c := range s.Columns {
+			if err := d.column(c); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, c := range s.Constraints {
@@ -196,13 +197,10 @@ func (d *definition) options() error {
 	return nil
 }
 
-// as binds CREATE TABLE AS: the query gives names and types.
+// as binds AS: the query gives the types, and the names where none are listed. The
+// columns of a collection may be declared in full; the query's are assigned to them.
 func (d *definition) as() (plan.Node, error) {
 	b := d.b
-	if d.obj.Kind == schema.Collection {
-		return nil, b.fail(fail.Unsupported, d.s.As.Pos(), "CREATE COLLECTION AS is not supported").
-			WithHint("Create the collection with its key, then INSERT INTO … SELECT")
-	}
 	node, err := b.query(d.s.As, nil)
 	if err != nil {
 		return nil, err
@@ -212,23 +210,46 @@ func (d *definition) as() (plan.Node, error) {
 	if n := len(d.s.Columns); n > 0 && n != len(cols) {
 		return nil, b.fail(fail.Syntax, d.s.Columns[0].Pos(), "the list names %d columns, the query has %d", n, len(cols))
 	}
+	p, same := &plan.Project{Input: node}, true
 	for i, c := range cols {
-		id := ast.Ident{Span: ast.Span{Start: d.s.As.Pos(), Stop: d.s.As.End()}, Text: c.Name}
-		if len(d.s.Columns) > 0 {
-			def := d.s.Columns[i]
-			if def.Type != nil || len(def.Constraints) > 0 {
-				return nil, b.fail(fail.Syntax, def.Pos(), "CREATE TABLE AS takes its types from the query")
-			}
-			id = def.Name
-		}
-		if c.Type.Kind == types.Interval {
-			return nil, b.fail(fail.DatatypeMismatch, id.Pos(), "column %q: type %s cannot be stored", id.Text, c.Type)
-		}
-		if err := d.addField(id, schema.Field{Type: c.Type, Metric: defaultMetric(c.Type)}); err != nil {
+		e, err := d.asColumn(i, c)
+		if err != nil {
 			return nil, err
 		}
+		out := plan.NamedExpr{Column: c, Expr: e}
+		if _, plain := e.(*expr.Column); !plain {
+			out.Column, same = b.newColumn(c.Name, e.Type()), false
+		}
+		p.Exprs = append(p.Exprs, out)
 	}
-	return node, nil
+	if same {
+		return node, nil
+	}
+	return p, nil
+}
+
+// asColumn declares the field of a column of the query; the expression is its value.
+func (d *definition) asColumn(i int, c plan.Column) (expr.Expr, error) {
+	b := d.b
+	id := ast.Ident{Span: ast.Span{Start: d.s.As.Pos(), Stop: d.s.As.End()}, Text: c.Name}
+	if len(d.s.Columns) > 0 {
+		def := d.s.Columns[i]
+		if def.Type != nil && d.obj.Kind == schema.Collection {
+			if err := d.column(def); err != nil {
+				return nil, err
+			}
+			f := d.obj.Fields[len(d.obj.Fields)-1]
+			return b.assign(c.Ref(), f.Type, def.Pos(), f.Name)
+		}
+		if def.Type != nil || len(def.Constraints) > 0 {
+			return nil, b.fail(fail.Syntax, def.Pos(), "CREATE TABLE AS takes its types from the query")
+		}
+		id = def.Name
+	}
+	if c.Type.Kind == types.Interval {
+		return nil, b.fail(fail.DatatypeMismatch, id.Pos(), "column %q: type %s cannot be stored", id.Text, c.Type)
+	}
+	return c.Ref(), d.addField(id, schema.Field{Type: c.Type, Metric: defaultMetric(c.Type)})
 }
 
 func defaultMetric(t types.Type) schema.Metric {

@@ -41,12 +41,10 @@ func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
 	if err := b.refuseInsert(s, obj); err != nil {
 		return nil, err
 	}
-	if s.With != nil {
-		saved := b.ctes
-		defer func() { b.ctes = saved }()
-		if err := b.with(s.With, nil); err != nil {
-			return nil, err
-		}
+	end, err := b.scoped(s.With)
+	defer end()
+	if err != nil {
+		return nil, err
 	}
 	fields, err := b.insertFields(s, obj)
 	if err != nil {
@@ -68,7 +66,10 @@ func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
 	for _, f := range fields {
 		out.Fields = append(out.Fields, f.Name)
 	}
-	return out, b.checkRequired(s, obj, out.Fields)
+	if err := b.checkRequired(s, obj, out.Fields); err != nil {
+		return nil, err
+	}
+	return out, b.insertReturning(s, out)
 }
 
 func (b *Binder) refuseInsert(s *ast.Insert, obj *schema.Object) error {
@@ -78,8 +79,6 @@ func (b *Binder) refuseInsert(s *ast.Insert, obj *schema.Object) error {
 			WithHint("INSERT into a collection replaces the row with the same key")
 	case s.OnConflict != nil:
 		return b.unsupported(s.OnConflict.Pos(), "ON CONFLICT")
-	case len(s.Returning) > 0:
-		return b.unsupported(s.Returning[0].Pos(), "RETURNING")
 	case s.OrReplace && obj.Kind != schema.Collection:
 		return b.fail(fail.WrongObjectType, s.Pos(), "INSERT OR REPLACE needs a key, and table %q has none", obj.Name)
 	}
@@ -113,7 +112,11 @@ func (b *Binder) insertFields(s *ast.Insert, obj *schema.Object) ([]*schema.Fiel
 
 // insertDefaults is INSERT … DEFAULT VALUES: a row of NULLs.
 func (b *Binder) insertDefaults(s *ast.Insert, obj *schema.Object) (plan.Statement, error) {
-	return &plan.Insert{Object: obj, Input: &plan.Values{Rows: [][]expr.Expr{{}}}}, b.checkRequired(s, obj, nil)
+	out := &plan.Insert{Object: obj, Input: &plan.Values{Rows: [][]expr.Expr{{}}}}
+	if err := b.checkRequired(s, obj, nil); err != nil {
+		return nil, err
+	}
+	return out, b.insertReturning(s, out)
 }
 
 // checkRequired refuses an INSERT that leaves out a field that must not be NULL.
@@ -256,15 +259,23 @@ func (b *Binder) fieldsByName(s *ast.Insert, obj *schema.Object, cols []plan.Col
 	return out, nil
 }
 
+// changed is the object of UPDATE or DELETE with the rows to change.
+type changed struct {
+	obj *schema.Object
+	k   *block
+	// ids are the columns that identify a row.
+	ids []plan.NamedExpr
+}
+
 // target opens the object of UPDATE or DELETE with the columns that identify its
-// rows, filtered by WHERE.
-func (b *Binder) target(name ast.Name, alias ast.Ident, where ast.Expr) (*schema.Object, *block, []plan.NamedExpr, error) {
+// rows, joined with the tables of FROM or USING and filtered by WHERE.
+func (b *Binder) target(name ast.Name, alias ast.Ident, others []ast.TableRef, where ast.Expr) (*changed, error) {
 	obj, err := b.object(name)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	if err := b.writable(obj, name.Pos()); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	ids := []schema.SystemColumn{schema.ColPartition, schema.ColOffset}
 	if obj.Kind == schema.Collection {
@@ -279,44 +290,75 @@ func (b *Binder) target(name ast.Name, alias ast.Ident, where ast.Expr) (*schema
 	}
 	scan, sc := b.scanObject(obj, as)
 	sc.tables[0].pos = name.Pos()
-	k := &block{b: b, sel: &ast.Select{Where: where}, scope: sc, node: scan}
-	if err := k.where(); err != nil {
-		return nil, nil, nil, err
-	}
-	var out []plan.NamedExpr
+	out := &changed{obj: obj}
 	for _, id := range ids {
 		for _, c := range scan.Cols {
 			if c.Field == string(id) {
-				out = append(out, plan.NamedExpr{Column: c.Column, Expr: c.Ref()})
+				out.ids = append(out.ids, plan.NamedExpr{Column: c.Column, Expr: c.Ref()})
 			}
 		}
 	}
-	return obj, k, out, nil
+	var node plan.Node = scan
+	if len(others) > 0 {
+		right, rs, err := b.from(others, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range rs.cols {
+			hideSystem(v)
+		}
+		if node, err = b.apply(node, subJoin{kind: plan.Inner, right: right, off: others[0].Pos()}); err != nil {
+			return nil, err
+		}
+		sc = sc.join(rs)
+		if err := b.distinctTables(sc); err != nil {
+			return nil, err
+		}
+	}
+	out.k = &block{b: b, sel: &ast.Select{Where: where}, scope: sc, node: node}
+	return out, out.k.where()
+}
+
+// hideSystem keeps the system columns of other tables, which are there because
+// the target needs its own, from making their names ambiguous.
+func hideSystem(v *visible) {
+	if !v.inStar && strings.HasPrefix(v.name, "_") {
+		v.bare = false
+	}
+}
+
+// scoped binds the WITH of a statement that writes; the function returned ends it.
+func (b *Binder) scoped(w *ast.With) (func(), error) {
+	saved := b.ctes
+	end := func() { b.ctes = saved }
+	if w == nil {
+		return end, nil
+	}
+	return end, b.with(w, nil)
 }
 
 // update binds UPDATE.
 func (b *Binder) update(s *ast.Update) (plan.Statement, error) {
-	switch {
-	case s.With != nil:
-		return nil, b.unsupported(s.With.Pos(), "WITH before UPDATE")
-	case len(s.From) > 0:
-		return nil, b.fail(fail.Unsupported, s.From[0].Pos(), "UPDATE … FROM is not supported").WithHint("Use a subquery in SET and WHERE")
-	case len(s.Returning) > 0:
-		return nil, b.unsupported(s.Returning[0].Pos(), "RETURNING")
-	}
-	obj, k, exprs, err := b.target(s.Table, s.Alias, s.Where)
+	end, err := b.scoped(s.With)
+	defer end()
 	if err != nil {
 		return nil, err
 	}
-	out := &plan.Update{Object: obj}
-	c := &clause{b: b, scope: k.scope, name: "SET"}
-	for _, set := range s.Sets {
-		values, err := b.setValues(set)
+	t, err := b.target(s.Table, s.Alias, s.From, s.Where)
+	if err != nil {
+		return nil, err
+	}
+	out := &plan.Update{Object: t.obj, Joined: len(s.From) > 0}
+	p := &plan.Project{Exprs: t.ids}
+	c := &clause{b: b, scope: t.k.scope, name: "SET"}
+	set := map[string]plan.Column{}
+	for _, clause := range s.Sets {
+		values, err := b.setValues(clause)
 		if err != nil {
 			return nil, err
 		}
-		for i, col := range set.Columns {
-			f, err := b.updated(obj, col.Last(), out.Fields)
+		for i, col := range clause.Columns {
+			f, err := b.updated(t.obj, col.Last(), out.Fields)
 			if err != nil {
 				return nil, err
 			}
@@ -325,15 +367,16 @@ func (b *Binder) update(s *ast.Update) (plan.Statement, error) {
 				return nil, err
 			}
 			out.Fields = append(out.Fields, f.Name)
-			exprs = append(exprs, plan.NamedExpr{Column: b.newColumn(f.Name, f.Type), Expr: e})
+			set[f.Name] = b.newColumn(f.Name, f.Type)
+			p.Exprs = append(p.Exprs, plan.NamedExpr{Column: set[f.Name], Expr: e})
 		}
 	}
-	node, err := b.applyAll(k.node, c.joins)
-	if err != nil {
+	if p.Input, err = b.applyAll(t.k.node, c.joins); err != nil {
 		return nil, err
 	}
-	out.Input = &plan.Project{Input: node, Exprs: exprs}
-	return out, nil
+	out.Input = p
+	out.Returning, err = b.changeReturning(s.Returning, t.obj, t.k.scope, p, set)
+	return out, err
 }
 
 // setValues are the values of one SET clause, one for each column.
@@ -371,17 +414,25 @@ func (b *Binder) updated(obj *schema.Object, id ast.Ident, before []string) (*sc
 
 // delete binds DELETE.
 func (b *Binder) delete(s *ast.Delete) (plan.Statement, error) {
-	switch {
-	case s.With != nil:
-		return nil, b.unsupported(s.With.Pos(), "WITH before DELETE")
-	case len(s.Using) > 0:
-		return nil, b.fail(fail.Unsupported, s.Using[0].Pos(), "DELETE … USING is not supported").WithHint("Use a subquery in WHERE")
-	case len(s.Returning) > 0:
-		return nil, b.unsupported(s.Returning[0].Pos(), "RETURNING")
-	}
-	obj, k, ids, err := b.target(s.Table, s.Alias, s.Where)
+	end, err := b.scoped(s.With)
+	defer end()
 	if err != nil {
 		return nil, err
 	}
-	return &plan.Delete{Object: obj, Input: &plan.Project{Input: k.node, Exprs: ids}}, nil
+	t, err := b.target(s.Table, s.Alias, s.Using, s.Where)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan.Project{Input: t.k.node, Exprs: t.ids}
+	out := &plan.Delete{Object: t.obj, Input: p, Joined: len(s.Using) > 0}
+	out.Returning, err = b.changeReturning(s.Returning, t.obj, t.k.scope, p, nil)
+	return out, err
+}
+
+// truncate binds TRUNCATE: a DELETE of all rows.
+func (b *Binder) truncate(s *ast.Truncate) (plan.Statement, error) {
+	if len(s.Tables) > 1 {
+		return nil, b.fail(fail.Unsupported, s.Tables[1].Pos(), "TRUNCATE of several tables at once is not supported").WithHint("Truncate them one by one")
+	}
+	return b.delete(&ast.Delete{Span: s.Span, Table: s.Tables[0]})
 }

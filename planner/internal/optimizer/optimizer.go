@@ -142,14 +142,20 @@ func mapRoots(stmt plan.Statement, f func(plan.Node) (plan.Node, error)) (plan.S
 		n, err := f(s.Root)
 		return &plan.Query{Root: n, Cols: s.Cols}, err
 	case *plan.Insert:
-		n, err := f(s.Input)
-		return &plan.Insert{Object: s.Object, Input: n, Fields: s.Fields}, err
+		k := *s
+		var err error
+		k.Input, k.Returning, err = mapWrite(s.Input, s.Returning, f)
+		return &k, err
 	case *plan.Update:
-		n, err := f(s.Input)
-		return &plan.Update{Object: s.Object, Input: n, Fields: s.Fields}, err
+		k := *s
+		var err error
+		k.Input, k.Returning, err = mapWrite(s.Input, s.Returning, f)
+		return &k, err
 	case *plan.Delete:
-		n, err := f(s.Input)
-		return &plan.Delete{Object: s.Object, Input: n}, err
+		k := *s
+		var err error
+		k.Input, k.Returning, err = mapWrite(s.Input, s.Returning, f)
+		return &k, err
 	case *plan.CreateObject:
 		if s.As == nil {
 			return s, nil
@@ -163,6 +169,15 @@ func mapRoots(stmt plan.Statement, f func(plan.Node) (plan.Node, error)) (plan.S
 		return &plan.Explain{Target: target, Analyze: s.Analyze}, err
 	}
 	return stmt, nil
+}
+
+// mapWrite rewrites the plan of what is written and that of RETURNING, if there is one.
+func mapWrite(input, returning plan.Node, f func(plan.Node) (plan.Node, error)) (in, out plan.Node, err error) {
+	if in, err = f(input); err != nil || returning == nil {
+		return in, nil, err
+	}
+	out, err = f(returning)
+	return in, out, err
 }
 
 // rewriteUp applies f to every node, inputs first.
