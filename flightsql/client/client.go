@@ -8,8 +8,12 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
+	"net"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
@@ -17,6 +21,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
@@ -28,49 +34,116 @@ import (
 
 // Options say how to connect.
 type Options struct {
-	// Namespace is the default namespace of the calls.
+	// Namespace is the namespace of the calls, whatever their session says.
 	Namespace string
-	// Token is a bearer token.
-	Token string
+	// Token is a bearer token; User and Password are the other way to log in.
+	Token, User, Password string
+	// TLS is used for endpoints grpc+tls://; nil trusts the system's certificates.
+	TLS *tls.Config
 }
 
-// Client is a connection to a server. Safe for concurrent use.
+// Client is a connection to a server, with a session: what SET sets, later
+// statements see. Safe for concurrent use.
 type Client struct {
-	sql  *flightsql.Client
-	opts Options
+	sql   *flightsql.Client
+	conn  *grpc.ClientConn
+	opts  Options
+	made  atomic.Int64 // connections made
+	known atomic.Int64 // of them, those that Fresh has told of
 }
 
 // maxMessage is the largest message that is received.
 const maxMessage = 64 << 20
 
-// Dial connects to grpc://host:port; the scheme may be left out. It does not wait.
+// DefaultPort is the port of an endpoint that names none.
+const DefaultPort = "8815"
+
+// address takes an endpoint apart.
+func address(endpoint string) (host string, secure bool, err error) {
+	scheme, rest, ok := strings.Cut(endpoint, "://")
+	if !ok {
+		scheme, rest = "grpc", endpoint
+	}
+	switch scheme {
+	case "grpc", "grpc+tcp", "loam":
+	case "grpc+tls":
+		secure = true
+	default:
+		return "", false, fail.New(fail.InvalidParameter, "the endpoint %q has the scheme %s", endpoint, scheme).
+			WithHint("Write grpc://host:port, or grpc+tls://host:port for a server with TLS.")
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	if _, _, err := net.SplitHostPort(rest); err != nil {
+		rest = net.JoinHostPort(strings.Trim(rest, "[]"), DefaultPort)
+	}
+	return rest, secure, nil
+}
+
+// Dial connects to grpc://host:port or grpc+tls://host:port; scheme and port may be
+// left out. It does not wait.
 func Dial(endpoint string, o Options) (*Client, error) {
-	addr := endpoint
-	if _, rest, ok := strings.Cut(endpoint, "://"); ok {
-		addr = rest
+	addr, secure, err := address(endpoint)
+	if err != nil {
+		return nil, err
 	}
-	if strings.HasPrefix(endpoint, "grpc+tls://") {
-		return nil, fail.New(fail.Unsupported, "this client speaks plaintext only").WithHint("Use grpc://host:port.")
+	c := &Client{opts: o}
+	creds := insecure.NewCredentials()
+	if secure {
+		creds = credentials.NewTLS(o.TLS)
 	}
-	c, err := flightsql.NewClient(strings.TrimSuffix(addr, "/"), nil, nil,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	cookies := flight.NewClientCookieMiddleware()
+	c.conn, err = grpc.NewClient(addr, grpc.WithTransportCredentials(creds), grpc.WithContextDialer(c.dial),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithUnaryInterceptor(unary), grpc.WithStreamInterceptor(stream))
+		grpc.WithChainUnaryInterceptor(unary, cookies.Unary), grpc.WithChainStreamInterceptor(stream, cookies.Stream))
 	if err != nil {
 		return nil, fail.Wrap(fail.Unavailable, err, "connect to %s", endpoint)
 	}
-	return &Client{sql: c, opts: o}, nil
+	c.sql = &flightsql.Client{Client: flight.NewClientFromConn(c.conn, nil)}
+	return c, nil
+}
+
+// dial counts the connections that were made.
+func (c *Client) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err == nil {
+		c.made.Add(1)
+	}
+	return conn, err
+}
+
+// Fresh waits until the client is connected or cannot be, and reports, once, that
+// it is connected anew: a server that has started since does not know the session.
+func (c *Client) Fresh(ctx context.Context) bool {
+	for {
+		state := c.conn.GetState()
+		switch state {
+		case connectivity.Idle:
+			c.conn.Connect()
+		case connectivity.Connecting:
+		default:
+			made := c.made.Load()
+			known := c.known.Swap(made)
+			return known > 0 && known != made
+		}
+		if !c.conn.WaitForStateChange(ctx, state) {
+			return false
+		}
+	}
 }
 
 // Close closes the connection.
-func (c *Client) Close() error { return c.sql.Close() }
+func (c *Client) Close() error { return c.conn.Close() }
 
 func (c *Client) outgoing(ctx context.Context) context.Context {
 	if c.opts.Namespace != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "loam-namespace", c.opts.Namespace)
 	}
-	if c.opts.Token != "" {
+	switch {
+	case c.opts.Token != "":
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+c.opts.Token)
+	case c.opts.User != "" || c.opts.Password != "":
+		basic := base64.StdEncoding.EncodeToString([]byte(c.opts.User + ":" + c.opts.Password))
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Basic "+basic)
 	}
 	return ctx
 }

@@ -78,16 +78,22 @@ func fromStatus(err error, md metadata.MD) error {
 	return e
 }
 
+// noAnswer begins the message of an error that no Loam server made.
+const noAnswer = "no server answers"
+
 // foreign is an error that no Loam server made: the connection, or another server.
 func foreign(st *status.Status) error {
 	switch st.Code() {
 	case codes.Unavailable:
-		return fail.New(fail.Unavailable, "no server answers: %s", st.Message()).
+		return fail.New(fail.Unavailable, noAnswer+": %s", st.Message()).
 			WithHint("Start one with: loam serve")
 	case codes.Canceled:
 		return fail.New(fail.Canceled, "the call was canceled")
 	case codes.DeadlineExceeded:
 		return fail.New(fail.DeadlineExceeded, "the call's deadline has passed")
+	case codes.Unimplemented:
+		return fail.New(fail.Unsupported, "the server does not know Flight SQL: %s", st.Message()).
+			WithHint("Is the endpoint that of a Loam server?")
 	}
 	return fail.New(fail.Internal, "%s: %s", st.Code(), st.Message())
 }
