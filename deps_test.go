@@ -53,6 +53,7 @@ flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal ; arrow prometheus
 cmd/loam < . flightsql internal ; arrow prometheus sync xxh3 yaml
+cmd/loam/internal/shell < . internal planner ; arrow readline width term
 conformance/crash < ;
 `
 
@@ -64,6 +65,11 @@ var modules = map[string]string{
 	"compress": "github.com/klauspost/compress/", "gjson": "github.com/tidwall/gjson", "bleve": "github.com/blevesearch/bleve/v2/analysis",
 	"vellum": "github.com/blevesearch/vellum", "segment": "github.com/blevesearch/segment", "stemmer": "github.com/blevesearch/", "cpuid": "github.com/klauspost/cpuid/",
 	"text": "golang.org/x/text/", "crypto": "golang.org/x/crypto/", "lz4": "github.com/pierrec/lz4/", "prometheus": "github.com/prometheus/client_golang/",
+	// The line editor: Apache-2.0, maintained (v1.3.0, July 2026); several lines at once,
+	// .inputrc, completion menus; of the live ones in pure Go the only one with the first.
+	"readline": "github.com/reeflective/readline",
+	// Cells of graphemes on a terminal (MIT); the size of a terminal (Go project).
+	"width": "github.com/clipperhouse/displaywidth", "term": "golang.org/x/term",
 	"yaml": "go.yaml.in/yaml/v3", // by the YAML organization, MIT and Apache-2.0, no dependencies; its nodes know their lines
 }
 

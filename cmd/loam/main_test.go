@@ -56,13 +56,25 @@ func TestSQLInMemory(t *testing.T) {
 		out, errs string
 	}{
 		{[]string{"--memory", "-c", "SELECT 1+1 AS two", "--format", "csv"}, 0, "two\n2\n", ""},
-		{[]string{"--memory", "-c", "SELECT 1; SELECT 'x' AS a, NULL AS b", "--format", "json"}, 0, "[\n {\"a\":\"x\",\"b\":null}\n]\n", ""},
+		{[]string{"--memory", "-c", "SELECT 'x' AS a, NULL AS b", "--format", "json"}, 0, "[\n {\"a\":\"x\",\"b\":null}\n]\n", ""},
 		{[]string{"--memory", "-c", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2)"}, 0, "OK, 2 rows\n", ""},
 		{[]string{"--memory", "-c", "SELECT 1 +"}, 1, "", "ERROR 42601: "},
 		{[]string{"--memory", "-c", "SELECT\n nope"}, 1, "", "LINE 2, COLUMN 2:\n   nope\n   ^"},
-		{[]string{"--memory", "-c", "SELECT 1", "--format", "yaml"}, 1, "", "there is no format \"yaml\""},
-		{[]string{"--memory", "SELECT 1"}, 1, "", "Put the SQL behind -c"},
-		{[]string{"--endpoint", "grpc://127.0.0.1:1", "-c", "SELECT 1"}, 1, "", "loam serve"},
+		{[]string{"--memory", "-c", "SELECT :n + 1 AS n, :'s' AS s", "-v", "n=41", "-v", "s=it's", "--format", "csv"}, 0, "n,s\n42,it's\n", ""},
+		{[]string{"--memory", "-c", "SELECT 1 AS a; SELECT nope; SELECT 2 AS b", "--format", "csv", "--on-error", "continue"}, 1, "a\n1\nb\n2\n", "ERROR 42703"},
+		{[]string{"--memory", "-c", "\\d nothing"}, 1, "", "there is no object \"nothing\""},
+		{[]string{"--memory", "-c", "SELECT 1", "--format", "yaml"}, 2, "", "there is no format \"yaml\""},
+		{[]string{"--memory", "-c", "SELECT 1", "--color", "yes"}, 2, "", "auto, always or never"},
+		{[]string{"--memory", "-c", "SELECT 1", "--on-error", "x"}, 2, "", "stop or continue"},
+		{[]string{"--memory", "-c", "SELECT 1", "--fromat", "csv"}, 2, "", "Did you mean --format?"},
+		{[]string{"--memory", "-c", "SELECT 1", "-v", "x"}, 2, "", "name=value"},
+		{[]string{"--memory", "-c", "SELECT 1", "-f", "x.sql"}, 2, "", "exclude each other"},
+		{[]string{"--memory", "--data", "x", "-c", "SELECT 1"}, 2, "", "exclude each other"},
+		{[]string{"--memory", "--endpoint", "grpc://h:1", "-c", "SELECT 1"}, 2, "", "Give one of them"},
+		{[]string{"--endpoint", "http://h:1", "-c", "SELECT 1"}, 2, "", "Write grpc://host:port"},
+		{[]string{"--memory", "SELECT 1"}, 2, "", "Put the SQL behind -c"},
+		{[]string{"--memory", "--namespace", "nowhere", "-c", "SELECT 1"}, 1, "", "there is no namespace \"nowhere\""},
+		{[]string{"--endpoint", "grpc://127.0.0.1:1", "-c", "SELECT 1"}, 3, "", "loam serve"},
 	} {
 		code, out, errs := captured(t, func() int { return sql(ctx, c.args) })
 		if code != c.code || out != c.out || !strings.Contains(errs, c.errs) || c.errs == "" && errs != "" {
@@ -84,7 +96,7 @@ SELECT id FROM text_search(d, 'fox');`
 	code, out, errs := captured(t, func() int {
 		return sql(context.Background(), []string{"--endpoint", endpoint, "-f", script})
 	})
-	if code != 0 || out != "id\n──\na\n(1 row)\n" {
+	if code != 0 || out != "id\n──\na\n" {
 		t.Errorf("exit %d\n%s%s", code, out, errs)
 	}
 	// The error of a server reads like the error of an engine in the process.

@@ -2,112 +2,154 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
-	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/cmd/loam/internal/config"
 	"github.com/loamdb/loam/cmd/loam/internal/shell"
-	"github.com/loamdb/loam/flightsql/client"
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 )
 
 // sqlFlags are the flags of loam sql.
 type sqlFlags struct {
-	endpoint, data, text, file, format, namespace string
-	memory                                        bool
+	connFlags
+	text, file, format, color, onError string
+	maxRows                            int
+	noRC                               bool
+	vars                               map[string]string
 }
 
+func (f *sqlFlags) set() *flag.FlagSet {
+	fs := flag.NewFlagSet("loam sql", flag.ContinueOnError)
+	f.connFlags.add(fs)
+	fs.StringVar(&f.text, "c", "", "`sql` to run; several statements are separated by ;")
+	fs.StringVar(&f.file, "f", "", "`file` with SQL to run; - is standard input")
+	fs.StringVar(&f.format, "format", "table", "`form` of results: table, vertical, csv, json, jsonl, markdown, arrow")
+	fs.IntVar(&f.maxRows, "max-rows", -1, "most `rows` that a table shows, 0 for all; 1000 on a terminal, else all")
+	fs.StringVar(&f.color, "color", "auto", "colours: `when` is auto, always or never; NO_COLOR is honoured")
+	fs.StringVar(&f.onError, "on-error", "stop", "stop or continue: `what` a script does after an error")
+	fs.BoolVar(&f.noRC, "no-rc", false, "do not run the start script of the prompt, ~/.config/loam/shell.sql")
+	f.vars = map[string]string{}
+	fs.Func("v", "variable `name=value`, for :name and :'name' in statements; may be repeated", func(text string) error {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return errors.New("write name=value")
+		}
+		f.vars[name] = value
+		return nil
+	})
+	return fs
+}
+
+// sql is loam sql: a script, or a session at the prompt when a person types.
 func sql(ctx context.Context, args []string) int {
 	var f sqlFlags
-	fs := flag.NewFlagSet("loam sql", flag.ContinueOnError)
-	fs.StringVar(&f.endpoint, "endpoint", "", "server to use, grpc://host:port (default grpc://127.0.0.1:8815)")
-	fs.StringVar(&f.data, "data", "", "open this data directory in the process, without a server")
-	fs.BoolVar(&f.memory, "memory", false, "run in memory; nothing is kept")
-	fs.StringVar(&f.text, "c", "", "SQL to run; several statements are separated by ;")
-	fs.StringVar(&f.file, "f", "", "file with SQL to run; - is standard input")
-	fs.StringVar(&f.format, "format", "table", "table, csv or json")
-	fs.StringVar(&f.namespace, "namespace", "", "default namespace")
-	if err := fs.Parse(args); err != nil {
-		return 2
+	fs := f.set()
+	if err := config.ParseArgs(fs, args); err != nil {
+		return usageError(err)
 	}
-	script, format, err := f.script(fs.Args())
+	f.connFlags.environment(os.Getenv)
+	cfg, err := f.shellConfig(fs.Args())
+	if err != nil {
+		return usageError(err)
+	}
+	prompt := f.text == "" && f.file == "" && cfg.Term.In
+	script, err := f.script(prompt)
+	if err != nil {
+		return usageError(err)
+	}
+	// Ctrl-C ends a statement, not the session.
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	conn, err := f.connFlags.open(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
-		return 1
+		if fail.Is(err, fail.InvalidParameter) {
+			return shell.ExitUsage
+		}
+		return shell.ExitFailed
 	}
-	run, closer, err := f.runner(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
-		return 1
+	defer conn.close()
+	cfg.Conn = conn
+	s := shell.New(cfg)
+	defer func() { _ = s.Close() }()
+	if !s.Enter(ctx, f.namespace) {
+		return s.Code()
 	}
-	defer closer()
-	if !shell.Run(ctx, run, script, format, os.Stdout, os.Stderr) {
-		return 1
+	if prompt {
+		return s.Prompt(ctx, shell.PromptConfig{History: shell.HistoryFile(), Start: f.startScript(), Banner: conn.banner()})
 	}
-	return 0
+	s.Run(ctx, script)
+	return s.Code()
+}
+
+// shellConfig checks the flags that the shell takes.
+func (f *sqlFlags) shellConfig(rest []string) (shell.Config, error) {
+	cfg := shell.Config{Out: os.Stdout, Err: os.Stderr, Clock: clock.Real(), Vars: f.vars, MaxRows: f.maxRows}
+	if len(rest) > 0 {
+		return cfg, fail.New(fail.InvalidParameter, "loam sql: unexpected argument %q", rest[0]).WithHint("Put the SQL behind -c, in quotes.")
+	}
+	var err error
+	if cfg.Format, err = shell.ParseFormat(f.format); err != nil {
+		return cfg, err
+	}
+	if cfg.Term, err = shell.FindTerminal(f.color); err != nil {
+		return cfg, err
+	}
+	switch f.onError {
+	case "stop":
+	case "continue":
+		cfg.GoOn = true
+	default:
+		return cfg, fail.New(fail.InvalidParameter, "--on-error is %q", f.onError).WithHint("Write stop or continue.")
+	}
+	switch {
+	case cfg.MaxRows >= 0:
+	case cfg.Term.Out:
+		cfg.MaxRows = shell.TerminalRows
+	default:
+		cfg.MaxRows = 0
+	}
+	if cfg.Format == shell.Arrow && cfg.Term.Out {
+		return cfg, fail.New(fail.InvalidParameter, "an Arrow stream is not for a terminal").
+			WithHint("Send it to a file or a program: loam sql --format arrow -c … > result.arrow")
+	}
+	return cfg, f.connFlags.check()
 }
 
 // script is what to run: -c, -f, or standard input.
-func (f *sqlFlags) script(rest []string) (string, shell.Format, error) {
-	format, err := shell.ParseFormat(f.format)
-	if err != nil {
-		return "", "", err
-	}
-	if len(rest) > 0 {
-		return "", "", fail.New(fail.InvalidParameter, "unexpected argument %q", rest[0]).WithHint("Put the SQL behind -c, in quotes.")
-	}
-	if f.text != "" {
-		return f.text, format, nil
-	}
-	if f.file == "" || f.file == "-" {
+func (f *sqlFlags) script(prompt bool) (string, error) {
+	switch {
+	case prompt:
+		return "", nil
+	case f.text != "" && f.file != "":
+		return "", fail.New(fail.InvalidParameter, "-c and -f exclude each other").WithHint("\\i FILE in the text of -c runs a file.")
+	case f.text != "":
+		return f.text, nil
+	case f.file == "" || f.file == "-":
 		b, err := io.ReadAll(os.Stdin)
-		return string(b), format, err
+		return string(b), err
 	}
 	b, err := os.ReadFile(f.file)
-	return string(b), format, fail.Wrap(fail.InvalidParameter, err, "SQL file")
+	return string(b), fail.Wrap(fail.InvalidParameter, err, "SQL file")
 }
 
-// runner connects to a server, or opens an engine in this process.
-func (f *sqlFlags) runner(ctx context.Context) (shell.Runner, func(), error) {
-	if f.memory || f.data != "" {
-		return f.local(ctx)
+// startScript is the script that the prompt begins with; "" without one.
+func (f *sqlFlags) startScript() string {
+	dir, err := os.UserConfigDir()
+	if f.noRC || err != nil {
+		return ""
 	}
-	endpoint := f.endpoint
-	if endpoint == "" {
-		endpoint = "grpc://" + defaultFlight
-	}
-	c, err := client.Dial(endpoint, client.Options{Namespace: f.namespace})
+	b, err := os.ReadFile(dir + "/loam/shell.sql")
 	if err != nil {
-		return nil, nil, err
+		return ""
 	}
-	run := func(ctx context.Context, sql string) (*shell.Answer, error) {
-		r, err := c.Query(ctx, sql)
-		if err != nil {
-			return nil, err
-		}
-		return &shell.Answer{Columns: r.Columns, Affected: r.Affected, Rows: r}, nil
-	}
-	return run, func() { _ = c.Close() }, nil
-}
-
-func (f *sqlFlags) local(ctx context.Context) (shell.Runner, func(), error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, nil, err
-	}
-	e, err := loam.Open(ctx, loam.Config{Dir: f.data, Files: []string{dir}})
-	if err != nil {
-		return nil, nil, err
-	}
-	s := e.NewSession(loam.SessionConfig{Namespace: f.namespace})
-	run := func(ctx context.Context, sql string) (*shell.Answer, error) {
-		r, err := s.Query(ctx, sql)
-		if err != nil {
-			return nil, err
-		}
-		return &shell.Answer{Columns: r.Columns, Affected: r.Affected, Note: r.Note, Rows: r}, nil
-	}
-	return run, func() { _ = e.Close() }, nil
+	return string(b)
 }

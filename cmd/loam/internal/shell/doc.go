@@ -1,7 +1,8 @@
-// Package shell prints the answers of statements: the work behind `loam sql -c`
-// and `loam sql -f`.
+// Package shell is the work behind `loam sql`: it runs scripts and a session at
+// the prompt, with backslash commands.
 //
-// In: a script and something that runs statements (a server, or an engine in
-// this process). Out: the last result as a table, CSV or JSON; errors with the
-// place in the statement. It never parses SQL itself and opens nothing.
+// In: statements and commands, from a script or typed, and a [Conn] on which
+// statements run (a server, or an engine in this process). Out: results in the
+// formats of internal/render; errors with their place in what was written. It
+// knows no SQL but its tokens, and asks the system tables for the rest.
 package shell
