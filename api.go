@@ -60,6 +60,8 @@ type Result struct {
 	Token *snapshot.Token
 	// Note is told to the user ("namespace x exists already"); may be empty.
 	Note string
+	// QueryID is the statement's id in system.queries; 0 for what is not listed there.
+	QueryID int64
 
 	next  func(context.Context) (*vec.Chunk, error)
 	close func() error

@@ -56,6 +56,7 @@ func (q *queryLog) finish(e *Engine, entry *queryEntry, res *Result, err error) 
 		entry.state, entry.err, entry.finished = "failed", fail.As(err).Message, entry.executed
 		return nil, err
 	}
+	res.QueryID = entry.id
 	if res.next == nil {
 		entry.state, entry.rows, entry.finished = "done", res.Affected, entry.executed
 		return res, nil

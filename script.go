@@ -5,3 +5,7 @@ import "github.com/loamdb/loam/planner"
 // SplitScript cuts a script into its statements. A script that does
 // not parse is an error with its place in it.
 func SplitScript(sql string) ([]planner.Part, error) { return planner.Split(sql) }
+
+// CheckPredicate says whether a text is one SQL expression and nothing more, so
+// that it can stand in parentheses inside a statement. Names are not looked up.
+func CheckPredicate(text string) error { return planner.CheckPredicate(text) }

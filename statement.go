@@ -58,6 +58,10 @@ func (st *Statement) SQL() string { return st.prepared.SQL }
 // context says (bound as text).
 func (st *Statement) Params() []types.Type { return st.prepared.Params }
 
+// ParamNames are the names of the parameters beside Params: "" for one that has
+// a number only.
+func (st *Statement) ParamNames() []string { return st.prepared.Names }
+
 // IsQuery reports whether the statement answers with rows. One that also writes
 // must be executed exactly once.
 func (st *Statement) IsQuery() bool {

@@ -33,7 +33,7 @@ func BindParams(pr *plan.Prepared, values []vec.Value) (*plan.Prepared, error) {
 		return nil, err
 	}
 	out := *pr
-	out.Statement, out.Params = stmt, nil
+	out.Statement, out.Params, out.Names = stmt, nil, nil
 	return &out, nil
 }
 

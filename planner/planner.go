@@ -125,7 +125,7 @@ func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt as
 	}
 	pr := &plan.Prepared{
 		SQL: strings.TrimSpace(sql[stmt.Pos():stmt.End()]), Statement: bound.Statement,
-		Params: bound.Params, Stable: bound.Stable, Views: bound.Views,
+		Params: bound.Params, Names: bound.Names, Stable: bound.Stable, Views: bound.Views,
 	}
 	opts, err := p.options(sess)
 	if err != nil {
@@ -188,4 +188,21 @@ func (p *Planner) ParseFilter(ctx context.Context, sess Session, obj *schema.Obj
 		return nil, nil, err
 	}
 	return optimizer.Simplify(pred), cols, nil
+}
+
+// CheckPredicate parses a text as one expression without parameters. Errors carry
+// the place in it.
+func CheckPredicate(text string) error {
+	e, err := parser.ParseExpr(text)
+	if err != nil {
+		return err
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		if p, ok := n.(*ast.Param); ok && err == nil {
+			err = fail.New(fail.UndefinedParameter, "a filter has no parameters").At(text, p.Pos()).
+				WithHint("Write the value into the filter, or use the JSON form of filters.")
+		}
+		return err == nil
+	})
+	return err
 }

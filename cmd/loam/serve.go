@@ -157,7 +157,7 @@ func (s *server) listen(cfg serveConfig) error {
 	requests, end := context.WithCancelCause(context.Background())
 	s.endHTTP = end
 	s.http = &http.Server{
-		Handler:           rest.Handler(s.engine, rest.Options{Registry: reg}),
+		Handler:           rest.Handler(s.engine, rest.Options{Registry: reg, Flight: s.flightAddr}),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}

@@ -4,82 +4,129 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/flightsql/internal/scan"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
 )
 
-// Headers of answers.
-const (
-	headerToken            = "Loam-Consistency-Token"
-	headerUnappliedRecords = "Loam-Unapplied-Records"
-	headerUnappliedBytes   = "Loam-Unapplied-Bytes"
-	headerStatus           = "Loam-Status"
-	headerNamespace        = "Loam-Namespace"
-)
+func (a *api) documentRoutes() []endpoint {
+	docs := &content{types: map[string]string{mediaJSON: "Documents", mediaNDJSON: "", mediaJSONL: ""},
+		text: "A document, an array of them, {\"documents\": […]}, or a document a line. A document with a key that is there replaces it."}
+	return []endpoint{
+		{method: http.MethodPost, path: pathDocuments, op: "writeDocuments", tag: "Documents", summary: "Write documents, all or none",
+			body: docs, answers: answersJSON("Ack", "They are written.", written...), serve: a.documents},
+		{method: http.MethodPut, path: pathDocument, op: "putDocument", tag: "Documents", summary: "Write one document under its key",
+			body: jsonBody("Document"), answers: answersJSON("Ack", "It is written.", written...), serve: a.putDocument},
+		{method: http.MethodGet, path: pathDocument, op: "getDocument", tag: "Documents", summary: "Read one document",
+			params: []param{fieldsParam}, answers: answersJSON("Document", "The document's fields."), serve: a.getDocument},
+		{method: http.MethodGet, path: pathDocuments, op: "getDocuments", tag: "Documents", summary: "Read documents by their keys",
+			params:  []param{{in: "query", name: "key", text: "A key; may be repeated.", schema: "Keys", required: true}, fieldsParam},
+			answers: answersJSON("Found", "Those that are there, and the keys of those that are not."), serve: a.getDocuments},
+		{method: http.MethodPatch, path: pathDocument, op: "patchDocument", tag: "Documents", summary: "Change fields of one document",
+			body: jsonBody("Document"), answers: answersJSON("Ack", "They are changed.", written...), serve: a.patchDocument},
+		{method: http.MethodDelete, path: pathDocument, op: "deleteDocument", tag: "Documents", summary: "Delete one document",
+			text: "Deleting a document that is not there deletes no rows.", answers: answersJSON("Ack", "It is gone.", written...), serve: a.deleteDocument},
+		{method: http.MethodPost, path: pathDocuments + ":delete", op: "deleteDocuments", tag: "Documents", summary: "Delete documents by keys or by a filter",
+			body: jsonBody("Deletion"), answers: answersJSON("Ack", "They are gone.", written...), serve: a.deleteDocuments},
+		{method: http.MethodPost, path: pathDocuments + ":bulk", op: "bulkDocuments", tag: "Documents", summary: "Write a stream of documents, a line each",
+			text: "Lines that cannot be written are left out and reported; the others are written. A write that cannot go on says where it stands.",
+			body: &content{types: map[string]string{mediaNDJSON: "", mediaJSONL: ""}}, answers: answersJSON("BulkReport", "What was written, and what was not.", written...),
+			bulk: true, serve: a.bulkDocuments},
+	}
+}
 
-const mediaJSON = "application/json"
+// mediaJSONL is another name of NDJSON.
+const mediaJSONL = "application/jsonl"
 
 func target(r *http.Request) loam.Target {
 	return loam.Target{Namespace: r.PathValue("ns"), Name: r.PathValue("c")}
 }
 
-// documents takes {"documents": […]} or a document a line, all or none of one request.
-func (a *api) documents(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	data, media, err := body(r, mediaJSON, "application/x-ndjson", "application/jsonl")
+// documents writes the documents of one request, all or none.
+func (a *api) documents(ctx context.Context, w *answer, r *http.Request) error {
+	data, media, err := body(r, mediaJSON, mediaNDJSON, mediaJSONL)
 	if err != nil {
 		return err
 	}
-	var docs [][]byte
+	docs := splitLines(data)
 	if media == mediaJSON {
-		docs, err = listed(data)
-	} else {
-		docs = lines(data)
+		if docs, err = listOf(data); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	at := target(r)
+	return a.append(ctx, w, target(r), docs)
+}
+
+func (a *api) append(ctx context.Context, w *answer, at loam.Target, docs [][]byte) error {
 	ack, err := a.session(ctx, at.Namespace).AppendDocuments(ctx, at, docs)
 	if err != nil {
 		return err
 	}
+	return writeAck(w, ack)
+}
+
+func writeAck(w *answer, ack loam.Ack) error {
 	out, err := engine.AckJSON(ack)
 	if err != nil {
 		return err
 	}
-	if ack.Token.Incarnation != "" {
-		w.Header().Set(headerToken, ack.Token.String())
-	}
-	w.Header().Set(headerUnappliedRecords, strconv.FormatInt(ack.UnappliedRecords, 10))
-	w.Header().Set(headerUnappliedBytes, strconv.FormatInt(ack.UnappliedBytes, 10))
+	ackHeaders(w.Header(), ack)
 	return writeJSON(w, out)
 }
 
-// listed keeps each document's bytes as they came.
-func listed(data []byte) ([][]byte, error) {
-	var in struct {
-		Documents *[]json.RawMessage `json:"documents"`
+func ackHeaders(h http.Header, ack loam.Ack) {
+	if text := engine.TokenText(ack.Token); text != "" {
+		h.Set(headerToken, text)
 	}
-	if err := scan.Strict(data, &in, []string{"documents"}); err != nil {
-		return nil, err
+	h.Set(headerUnappliedRecords, strconv.FormatInt(ack.UnappliedRecords, 10))
+	h.Set(headerUnappliedBytes, strconv.FormatInt(ack.UnappliedBytes, 10))
+}
+
+// listOf keeps each document's bytes as they came: of an array, of
+// {"documents": […]}, or of one document.
+func listOf(data []byte) ([][]byte, error) {
+	data = bytes.TrimSpace(data)
+	if !json.Valid(data) {
+		var whole json.RawMessage
+		return nil, fail.Wrap(fail.BadRequest, json.Unmarshal(data, &whole), "the body is not JSON")
 	}
-	if in.Documents == nil {
-		return nil, fail.New(fail.BadRequest, "the body has no \"documents\"").WithHint("Send {\"documents\": [{…}, …]}, or a document a line as application/x-ndjson.")
+	if data[0] == '{' {
+		var in struct {
+			Documents json.RawMessage `json:"documents"`
+		}
+		if err := json.Unmarshal(data, &in); err != nil {
+			return nil, fail.Wrap(fail.BadRequest, err, "the body")
+		}
+		if !bytes.HasPrefix(in.Documents, []byte("[")) {
+			return [][]byte{data}, nil
+		}
+		if err := scan.Strict(data, &in, []string{"documents"}); err != nil {
+			return nil, err
+		}
+		data = in.Documents
 	}
-	docs := make([][]byte, len(*in.Documents))
-	for i, d := range *in.Documents {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fail.New(fail.BadRequest, "the body holds no documents").
+			WithHint("Send a document, [{…}, …] or {\"documents\": [{…}, …]}; or a document a line as %s.", mediaNDJSON)
+	}
+	docs := make([][]byte, len(list))
+	for i, d := range list {
 		docs[i] = d
 	}
 	return docs, nil
 }
 
-// lines cuts a body into its lines without the empty ones.
-func lines(data []byte) [][]byte {
+// splitLines cuts a body into its lines without the empty ones.
+func splitLines(data []byte) [][]byte {
 	var docs [][]byte
 	for line := range bytes.SplitSeq(data, []byte("\n")) {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
@@ -89,25 +136,342 @@ func lines(data []byte) [][]byte {
 	return docs
 }
 
-// scan answers a scan plan.
-func (a *api) scan(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
+// putDocument writes one document; the key of the path is that of the document,
+// or is given to it.
+func (a *api) putDocument(ctx context.Context, w *answer, r *http.Request) error {
 	data, _, err := body(r, mediaJSON)
 	if err != nil {
 		return err
 	}
 	at := target(r)
-	request, err := scan.ParseJSON(data, &at)
+	obj, err := a.find(ctx, at, schema.Collection)
 	if err != nil {
 		return err
 	}
-	plan, err := a.session(ctx, at.Namespace).ScanPlan(ctx, request)
+	doc, err := keyed(obj, data, r.PathValue("key"))
 	if err != nil {
 		return err
 	}
-	out, err := scan.PlanJSON(plan)
+	return a.append(ctx, w, at, [][]byte{doc})
+}
+
+// keyed is the document with the key.
+func keyed(o *schema.Object, doc []byte, key string) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(doc, &members); err != nil || members == nil {
+		return nil, fail.New(fail.InvalidJSON, "the body is not a JSON object")
+	}
+	values, err := keyValues(o, key)
+	if err != nil {
+		return nil, err
+	}
+	doc = bytes.TrimSpace(doc)
+	for i, at := range o.Key {
+		name := o.Fields[at].Name
+		given, ok := members[name]
+		if !ok {
+			member := append(append(appendText([]byte{'{'}, name), ':'), values[i]...)
+			if len(members) > 0 {
+				member = append(member, ',')
+			}
+			members[name] = values[i]
+			doc = append(member, doc[1:]...)
+			continue
+		}
+		if !sameKey(given, values[i]) {
+			return nil, fail.New(fail.InvalidParameter, "the document's %s is %.60s, the path says %.60s", name, given, values[i]).
+				WithHint("Leave the key out of the document, or write it under its own path.")
+		}
+	}
+	return doc, nil
+}
+
+// sameKey compares a key's part in a document with that of a path.
+func sameKey(a, b json.RawMessage) bool {
+	var x, y any
+	d, e := json.NewDecoder(bytes.NewReader(a)), json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	e.UseNumber()
+	return d.Decode(&x) == nil && e.Decode(&y) == nil && x == y
+}
+
+// keyValues are the parts of a key of the path as JSON.
+func keyValues(o *schema.Object, key string) ([]json.RawMessage, error) {
+	if len(o.Key) > 1 {
+		var parts []json.RawMessage
+		if err := json.Unmarshal([]byte(key), &parts); err != nil || len(parts) != len(o.Key) {
+			return nil, fail.New(fail.InvalidParameter, "%.60q is no key of %s, whose keys have %d parts", key, o.Name, len(o.Key)).
+				WithHint("Write the key as a JSON array, such as [\"a\",1].")
+		}
+		return parts, nil
+	}
+	if o.Fields[o.Key[0]].Type.Integer() {
+		if n, err := strconv.ParseInt(key, 10, 64); err != nil || strconv.FormatInt(n, 10) != key {
+			return nil, fail.New(fail.InvalidParameter, "%.60q is no key of %s, whose keys are integers", key, o.Name)
+		}
+		return []json.RawMessage{json.RawMessage(key)}, nil
+	}
+	return []json.RawMessage{appendText(nil, key)}, nil
+}
+
+// whereKeys adds the condition that the key is one of keys.
+func (q *query) whereKeys(o *schema.Object, keys []string) error {
+	q.add(" WHERE ")
+	for i, key := range keys {
+		parts, err := keyValues(o, key)
+		if err != nil {
+			return err
+		}
+		if len(o.Key) == 1 {
+			if i == 0 {
+				q.add(quoteName(o.Fields[o.Key[0]].Name), " IN (")
+			} else {
+				q.add(", ")
+			}
+			if err := q.value(o.Fields[o.Key[0]].Type, parts[0]); err != nil {
+				return err
+			}
+			continue
+		}
+		if i > 0 {
+			q.add(" OR ")
+		}
+		for k, raw := range parts {
+			f := &o.Fields[o.Key[k]]
+			q.add([]string{"(", " AND "}[min(k, 1)], quoteName(f.Name), " = ")
+			if err := q.value(f.Type, raw); err != nil {
+				return err
+			}
+		}
+		q.add(")")
+	}
+	if len(o.Key) == 1 {
+		q.add(")")
+	}
+	return nil
+}
+
+// maxKeys bounds the keys of one request.
+const maxKeys = 1000
+
+func (a *api) getDocument(ctx context.Context, w *answer, r *http.Request) error {
+	found, missing, err := a.read(ctx, r, []string{r.PathValue("key")})
 	if err != nil {
 		return err
 	}
-	w.Header().Set(headerToken, plan.DurableToken.String())
-	return writeJSON(w, out)
+	if len(missing) > 0 {
+		return fail.New(fail.NoData, "%s has no document with the key %.200q", r.PathValue("c"), missing[0])
+	}
+	return writeJSON(w, found[0])
+}
+
+func (a *api) getDocuments(ctx context.Context, w *answer, r *http.Request) error {
+	keys := r.URL.Query()["key"]
+	if len(keys) == 0 || len(keys) > maxKeys {
+		return fail.New(fail.BadRequest, "%d keys are asked for", len(keys)).
+			WithHint("Name from 1 to %d: ?key=a&key=b. All rows are at …/rows.", maxKeys)
+	}
+	found, missing, err := a.read(ctx, r, keys)
+	if err != nil {
+		return err
+	}
+	out := append([]byte(`{"documents":[`), bytes.Join(found, []byte(","))...)
+	out = append(out, `],"missing":[`...)
+	for i, key := range missing {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendText(out, key)
+	}
+	return writeJSON(w, append(out, `]}`...))
+}
+
+// read reads documents by key, in the order of the keys, each as an object.
+func (a *api) read(ctx context.Context, r *http.Request, keys []string) (found [][]byte, missing []string, err error) {
+	if _, err := accepted(r, mediaJSON); err != nil {
+		return nil, nil, err
+	}
+	at := target(r)
+	obj, err := a.find(ctx, at, schema.Collection)
+	if err != nil {
+		return nil, nil, err
+	}
+	q := &query{}
+	fields, err := fieldList(obj, listed(r.URL.Query().Get("fields")))
+	if err != nil {
+		return nil, nil, err
+	}
+	q.add("SELECT ", strings.Join(append([]string{"_pk"}, fields...), ", "), " FROM ", fullName(obj))
+	if err := q.whereKeys(obj, keys); err != nil {
+		return nil, nil, err
+	}
+	res, err := q.run(ctx, a.session(ctx, at.Namespace))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = res.Close() }()
+	byKey, err := objectsByKey(ctx, res)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		if doc, ok := byKey[canonicalKey(obj, key)]; ok {
+			found = append(found, doc)
+		} else {
+			missing = append(missing, key)
+		}
+	}
+	return found, missing, nil
+}
+
+// canonicalKey is a key of a path as _pk spells it.
+func canonicalKey(o *schema.Object, key string) string {
+	if len(o.Key) > 1 {
+		var out bytes.Buffer
+		if json.Compact(&out, []byte(key)) == nil {
+			return out.String()
+		}
+	}
+	return key
+}
+
+// objectsByKey renders rows whose first column is _pk.
+func objectsByKey(ctx context.Context, res *engine.Result) (map[string][]byte, error) {
+	rest := *res
+	rest.Columns = res.Columns[1:]
+	names, err := memberNames(&rest)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for {
+		c, err := res.Next(ctx)
+		if err != nil || c == nil {
+			return out, err
+		}
+		for i := range c.Rows() {
+			row := c.RowAt(i)
+			out[c.Cols[0].Value(row).Str] = appendObject(nil, names, c.Cols[1:], row)
+		}
+	}
+}
+
+// patchDocument sets the fields of the body and leaves the others.
+func (a *api) patchDocument(ctx context.Context, w *answer, r *http.Request) error {
+	data, _, err := body(r, mediaJSON)
+	if err != nil {
+		return err
+	}
+	obj, err := a.find(ctx, target(r), schema.Collection)
+	if err != nil {
+		return err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil || len(members) == 0 {
+		return fail.New(fail.BadRequest, "the body is not a JSON object with the fields to set")
+	}
+	q := &query{}
+	q.add("UPDATE ", fullName(obj), " SET ")
+	for i, name := range slices.Sorted(maps.Keys(members)) {
+		if i > 0 {
+			q.add(", ")
+		}
+		field, t, err := fieldNamed(obj, name)
+		if err != nil {
+			return err
+		}
+		q.add(field, " = ")
+		if err := q.value(t, members[name]); err != nil {
+			return err
+		}
+	}
+	if err := q.whereKeys(obj, []string{r.PathValue("key")}); err != nil {
+		return err
+	}
+	ack, err := a.change(ctx, target(r), q)
+	if err != nil {
+		return err
+	}
+	if ack.Rows == 0 {
+		return fail.New(fail.NoData, "%s has no document with the key %.200q", obj.Name, r.PathValue("key"))
+	}
+	return writeAck(w, ack)
+}
+
+func (a *api) deleteDocument(ctx context.Context, w *answer, r *http.Request) error {
+	obj, err := a.find(ctx, target(r), schema.Collection)
+	if err != nil {
+		return err
+	}
+	q := &query{}
+	q.add("DELETE FROM ", fullName(obj))
+	if err := q.whereKeys(obj, []string{r.PathValue("key")}); err != nil {
+		return err
+	}
+	ack, err := a.change(ctx, target(r), q)
+	if err != nil {
+		return err
+	}
+	return writeAck(w, ack)
+}
+
+// deleteDocuments takes {"keys": […]} or {"filter": …}; never neither, which
+// would be all.
+func (a *api) deleteDocuments(ctx context.Context, w *answer, r *http.Request) error {
+	data, _, err := body(r, mediaJSON)
+	if err != nil {
+		return err
+	}
+	var in struct {
+		Keys   []string        `json:"keys"`
+		Filter json.RawMessage `json:"filter"`
+	}
+	if err := scan.Strict(data, &in, []string{"keys", "filter"}); err != nil {
+		return err
+	}
+	if (in.Keys == nil) == (in.Filter == nil) || len(in.Keys) > maxKeys || in.Keys != nil && len(in.Keys) == 0 {
+		return fail.New(fail.BadRequest, "a deletion names keys (from 1 to %d) or a filter, one of them", maxKeys).
+			WithHint("Send {\"keys\": [\"a\"]} or {\"filter\": \"year < 1990\"}; the filter \"true\" is all documents.")
+	}
+	obj, err := a.find(ctx, target(r), schema.Collection)
+	if err != nil {
+		return err
+	}
+	q := &query{}
+	q.add("DELETE FROM ", fullName(obj))
+	if in.Keys != nil {
+		err = q.whereKeys(obj, in.Keys)
+	} else {
+		q.add(" WHERE ")
+		err = q.filter(obj, in.Filter)
+	}
+	if err != nil {
+		return err
+	}
+	ack, err := a.change(ctx, target(r), q)
+	if err != nil {
+		return err
+	}
+	return writeAck(w, ack)
+}
+
+// change runs DML over one collection and acknowledges it as an append is.
+func (a *api) change(ctx context.Context, at loam.Target, q *query) (loam.Ack, error) {
+	sess := a.session(ctx, at.Namespace)
+	res, err := q.run(ctx, sess)
+	if err != nil {
+		return loam.Ack{}, err
+	}
+	if err := res.Close(); err != nil {
+		return loam.Ack{}, err
+	}
+	ack, err := sess.AppendDocuments(ctx, at, nil) // an append of nothing tells the backlog
+	if err != nil {
+		return loam.Ack{}, err
+	}
+	ack.Rows = res.Affected
+	if res.Token != nil {
+		ack.Token = *res.Token
+	}
+	return ack, nil
 }

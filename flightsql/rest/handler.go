@@ -2,12 +2,9 @@ package rest
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strconv"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -27,8 +24,11 @@ type Options struct {
 	// Hosts are names beside loopback that the Host and Origin headers may carry;
 	// "*" is any.
 	Hosts []string
-	// MaxBodyBytes bounds a request's body; 0 is 64 MiB.
-	MaxBodyBytes int64
+	// MaxBodyBytes bounds a request's body; 0 is 64 MiB. MaxBulkBytes bounds one
+	// that is read as a stream; 0 is 256 MiB.
+	MaxBodyBytes, MaxBulkBytes int64
+	// Flight is the address of Flight SQL that the page at / shows; may be empty.
+	Flight string
 	// Registry gets the handler's metrics and is what /metrics shows; nil makes one.
 	Registry *prometheus.Registry
 	// OnPanic is told of a panic that failed one request; nil tells nobody.
@@ -39,19 +39,25 @@ type Options struct {
 
 // api serves one engine.
 type api struct {
-	opts    Options
-	engine  engine.Engine
-	auth    *auth.Checker
-	calls   *prometheus.CounterVec
-	seconds *prometheus.HistogramVec
+	opts     Options
+	engine   engine.Engine
+	auth     *auth.Checker
+	routes   []endpoint
+	mux      *http.ServeMux
+	document []byte // the OpenAPI document
+	calls    *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
 }
 
 // Handler serves an open engine. It is safe for concurrent use.
-func Handler(e *loam.Engine, o Options) http.Handler { return handler(engine.Wrap(e), o) }
+func Handler(e *loam.Engine, o Options) http.Handler { return newAPI(engine.Wrap(e), o).handler() }
 
-func handler(e engine.Engine, o Options) http.Handler {
+func newAPI(e engine.Engine, o Options) *api {
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 64 << 20
+	}
+	if o.MaxBulkBytes == 0 {
+		o.MaxBulkBytes = 256 << 20
 	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()
@@ -74,138 +80,78 @@ func handler(e engine.Engine, o Options) http.Handler {
 		}, []string{"route"}),
 	}
 	o.Registry.MustRegister(a.calls, a.seconds)
-	mux := http.NewServeMux()
-	for pattern, serve := range map[string]route{
-		"GET /healthz": a.healthz,
-		"GET /readyz":  a.readyz,
-		"POST /v1/sql": a.sql,
-		"POST /v1/namespaces/{ns}/collections/{c}/documents": a.documents,
-		"POST /v1/namespaces/{ns}/collections/{c}/scan":      a.scan,
-		"/": a.unknown,
-	} {
-		mux.Handle(pattern, a.handle(pattern, serve))
+	a.routes = a.table()
+	a.document = document(a.routes)
+	a.mux = http.NewServeMux()
+	for _, e := range a.routes {
+		a.mux.Handle(e.pattern(), a.handle(e))
 	}
-	metrics := promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})
-	mux.Handle("GET /metrics", a.handle("GET /metrics", func(_ context.Context, w http.ResponseWriter, r *http.Request) error {
-		metrics.ServeHTTP(w, r)
-		return nil
-	}))
-	return mux
+	return a
 }
 
-// route serves one request; an error becomes the answer unless one has begun.
-type route func(ctx context.Context, w http.ResponseWriter, r *http.Request) error
+// handler finds the endpoint of a request; the mux's own answers are not problems.
+func (a *api) handler() http.Handler {
+	other := a.handle(endpoint{path: "/", public: true, serve: a.unknown})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := a.mux.Handler(r); pattern == "" {
+			other.ServeHTTP(w, r)
+			return
+		}
+		a.mux.ServeHTTP(w, r)
+	})
+}
 
-// public routes need no credentials: probes and scrapers have none.
-var public = map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /metrics": true}
+// serving answers one request; an error becomes the answer unless one has begun.
+type serving func(ctx context.Context, w *answer, r *http.Request) error
 
 type principalKey struct{}
 
-// handle wraps a route: names that a web page could not fake, credentials, the
-// body's bound, panics, counting.
-func (a *api) handle(pattern string, serve route) http.Handler {
+// handle wraps an endpoint: names that a web page could not fake, credentials,
+// the body's bound, panics, counting.
+func (a *api) handle(e endpoint) http.Handler {
+	pattern := e.pattern()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.opts.Clock.Mono()
-		answer := &answer{ResponseWriter: w}
-		err := func() (err error) {
-			defer func() {
-				if v := recover(); v != nil {
-					a.opts.OnPanic(pattern, v, debug.Stack())
-					err = fail.FromPanic(v)
-				}
-			}()
-			if err := a.checkNames(r); err != nil {
-				return err
+		out := &answer{ResponseWriter: w, chunked: r.ProtoAtLeast(1, 1)}
+		out.Header().Set("X-Content-Type-Options", "nosniff")
+		err := a.guarded(e, out, r)
+		if err = fail.CauseOf(r.Context(), err); err != nil {
+			if out.begun {
+				out.cut()
+			} else {
+				writeProblem(out, err)
 			}
-			ctx := r.Context()
-			if !public[pattern] {
-				principal, err := a.auth.Check(r.Header.Get("Authorization"))
-				if err != nil {
-					return err
-				}
-				ctx = context.WithValue(ctx, principalKey{}, principal)
-			}
-			r.Body = http.MaxBytesReader(w, r.Body, a.opts.MaxBodyBytes)
-			return serve(ctx, answer, r)
-		}()
-		err = fail.CauseOf(r.Context(), err)
-		if err != nil && !answer.begun {
-			writeProblem(answer, err)
 		}
-		a.calls.WithLabelValues(pattern, strconv.Itoa(answer.status())).Inc()
+		a.calls.WithLabelValues(pattern, strconv.Itoa(out.status())).Inc()
 		a.seconds.WithLabelValues(pattern).Observe((a.opts.Clock.Mono() - start).Seconds())
 	})
 }
 
-// answer knows whether the response has begun, and its status.
-type answer struct {
-	http.ResponseWriter
-	begun bool
-	code  int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(code int) {
-	if !a.begun {
-		a.begun, a.code = true, code
-	}
-	a.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) {
-	if !a.begun {
-		a.begun, a.code = true, http.StatusOK
-	}
-	return a.ResponseWriter.Write(p)
-}
-
-func (a *answer) status() int {
-	if a.code == 0 {
-		return http.StatusOK
-	}
-	return a.code
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// checkNames refuses requests that a foreign web page can make a browser send to
-// loopback: a Host that is not ours (DNS rebinding), an Origin that is not ours.
-func (a *api) checkNames(r *http.Request) error {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if !a.ours(host) {
-		return fail.New(fail.PermissionDenied, "the Host %.100q is not a name of this server", r.Host).
-			WithHint("Allow it in the server's list of host names.")
-	}
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return nil
-	}
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !a.ours(u.Hostname()) {
-		return fail.New(fail.PermissionDenied, "the Origin %.100q is not a name of this server", origin)
-	}
-	return nil
-}
-
-func (a *api) ours(host string) bool {
-	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
-	if host == "localhost" {
-		return true
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
-		return true
-	}
-	for _, name := range a.opts.Hosts {
-		if name == "*" || strings.EqualFold(name, host) {
-			return true
+// guarded is the endpoint behind its checks.
+func (a *api) guarded(e endpoint, w *answer, r *http.Request) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			a.opts.OnPanic(e.pattern(), v, debug.Stack())
+			err = fail.FromPanic(v)
 		}
+	}()
+	if err := a.checkNames(r); err != nil {
+		return err
 	}
-	return false
+	ctx := r.Context()
+	if !e.public {
+		principal, err := a.auth.Check(r.Header.Get("Authorization"))
+		if err != nil {
+			return err
+		}
+		ctx = context.WithValue(ctx, principalKey{}, principal)
+	}
+	limit := a.opts.MaxBodyBytes
+	if e.bulk {
+		limit = a.opts.MaxBulkBytes
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return e.serve(ctx, w, r)
 }
 
 // session is a session for this request alone.
@@ -217,20 +163,11 @@ func (a *api) session(ctx context.Context, namespace string) engine.Session {
 	return a.engine.NewSession(principal.User, namespace)
 }
 
-func (a *api) healthz(_ context.Context, w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, []byte(`{"status":"ok"}`))
-}
-
-func (a *api) readyz(ctx context.Context, w http.ResponseWriter, _ *http.Request) error {
-	if err := a.engine.Ready(ctx); err != nil {
-		return fail.Wrap(fail.Unavailable, err, "not ready")
+// metrics shows the registry.
+func (a *api) metrics() serving {
+	h := promhttp.HandlerFor(a.opts.Registry, promhttp.HandlerOpts{})
+	return func(_ context.Context, w *answer, r *http.Request) error {
+		h.ServeHTTP(w, r)
+		return nil
 	}
-	return writeJSON(w, []byte(`{"status":"ready"}`))
-}
-
-func (a *api) unknown(_ context.Context, w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Content-Type", problemType)
-	w.WriteHeader(http.StatusNotFound)
-	_, err := w.Write(problemBody(http.StatusNotFound, fail.New(fail.BadRequest, "there is no %s %.200q", r.Method, r.URL.Path)))
-	return err
 }

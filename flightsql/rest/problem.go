@@ -1,17 +1,16 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
-	"mime"
 	"net/http"
 	"strconv"
 
 	"github.com/loamdb/loam/internal/fail"
 )
 
-const problemType = "application/problem+json"
+const mediaProblem = "application/problem+json"
 
 // problem is RFC 9457 with Loam's fields.
 type problem struct {
@@ -23,6 +22,8 @@ type problem struct {
 	SQLState string    `json:"sqlstate"`
 	Position *position `json:"position,omitempty"`
 	Hint     string    `json:"hint,omitempty"`
+	// Bulk is where a bulk write stands that could not go on.
+	Bulk *bulkReport `json:"bulk,omitempty"`
 }
 
 type position struct {
@@ -31,70 +32,94 @@ type position struct {
 	Offset int `json:"offset"`
 }
 
+// refusal is an error that HTTP has a status of its own for.
+type refusal struct {
+	err    *fail.Error
+	status int         // 0: that of the error
+	allow  string      // of 405
+	bulk   *bulkReport // of a bulk write that stopped
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.err.Error() }
+
+// Unwrap lets errors.As find the error of Loam.
+func (r *refusal) Unwrap() error { return r.err }
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{err: fail.New(fail.BadRequest, format, args...), status: status}
+}
+
+func (r *refusal) hint(format string, args ...any) *refusal {
+	r.err = r.err.WithHint(format, args...)
+	return r
+}
+
+// statusOf is the HTTP status of an error.
+func statusOf(err error) int {
+	var r *refusal
+	if errors.As(err, &r) && r.status != 0 {
+		return r.status
+	}
+	return failure(err).Code.HTTP()
+}
+
 // failure finds the error of Loam in any error.
 func failure(err error) *fail.Error {
-	var own *fail.Error
 	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &own):
-		return own
-	case errors.As(err, &tooLarge):
+	if errors.As(err, &tooLarge) {
 		return fail.New(fail.TooLarge, "the body is larger than %d bytes", tooLarge.Limit).WithHint("Send it in several requests.")
 	}
 	return fail.As(err)
 }
 
-func problemBody(status int, e *fail.Error) []byte {
+func problemOf(status int, e *fail.Error) problem {
 	p := problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status,
 		Detail: e.Message, Code: e.Code.String(), SQLState: e.Code.SQLState(), Hint: e.Hint,
 	}
+	if status == 499 {
+		p.Title = "Client Closed Request"
+	}
 	if e.Pos.Line > 0 {
 		p.Position = &position{e.Pos.Line, e.Pos.Column, e.Pos.Offset}
 	}
-	body, err := json.Marshal(p)
-	if err != nil {
+	return p
+}
+
+func problemBody(status int, e *fail.Error) []byte {
+	return encode(problemOf(status, e))
+}
+
+// encode writes a value of ours as JSON whose text people read: < stays <.
+func encode(v any) []byte {
+	var buf bytes.Buffer
+	out := json.NewEncoder(&buf)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(v); err != nil { // our own structs have no such values
 		return []byte(`{"type":"about:blank","status":500}`)
 	}
-	return body
+	return bytes.TrimSpace(buf.Bytes())
 }
 
 // writeProblem answers with an error. Refusals that pass say when to try again.
 func writeProblem(w http.ResponseWriter, err error) {
-	e := failure(err)
+	e, status := failure(err), statusOf(err)
+	p := problemOf(status, e)
+	var r *refusal
+	if errors.As(err, &r) {
+		p.Bulk = r.bulk
+		if r.allow != "" {
+			w.Header().Set("Allow", r.allow)
+		}
+	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt((e.RetryAfter.Milliseconds()+999)/1000, 10))
 	}
 	if e.Code == fail.Unauthenticated {
 		w.Header().Set("WWW-Authenticate", `Basic realm="loam", Bearer`)
 	}
-	w.Header().Set("Content-Type", problemType)
-	w.WriteHeader(e.Code.HTTP())
-	_, _ = w.Write(problemBody(e.Code.HTTP(), e))
-}
-
-func writeJSON(w http.ResponseWriter, body []byte) error {
-	w.Header().Set("Content-Type", "application/json")
-	_, err := w.Write(append(body, '\n'))
-	return err
-}
-
-// body reads a request of one of the media types; others are refused, so that a
-// form of a foreign page cannot post. The result is the type without parameters.
-func body(r *http.Request, allowed ...string) ([]byte, string, error) {
-	given, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		given = ""
-	}
-	for _, a := range allowed {
-		if a == given {
-			data, err := io.ReadAll(r.Body)
-			if err != nil {
-				return nil, "", failure(err)
-			}
-			return data, given, nil
-		}
-	}
-	return nil, "", fail.New(fail.BadRequest, "the Content-Type is %.60q", r.Header.Get("Content-Type")).
-		WithHint("Send Content-Type: %s.", allowed[0])
+	w.Header().Set("Content-Type", mediaProblem)
+	w.WriteHeader(status)
+	_, _ = w.Write(append(encode(p), '\n'))
 }

@@ -30,16 +30,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type site struct {
 	t   *testing.T
 	srv *httptest.Server
+	api *api
 }
 
 func serve(t *testing.T, e engine.Engine, o Options) *site {
 	t.Helper()
-	srv := httptest.NewServer(handler(e, o))
+	a := newAPI(e, o)
+	srv := httptest.NewServer(a.handler())
 	t.Cleanup(func() {
 		srv.Client().CloseIdleConnections()
 		srv.Close()
 	})
-	return &site{t, srv}
+	return &site{t, srv, a}
 }
 
 func real(t *testing.T, o Options) *site {
@@ -57,20 +59,20 @@ func real(t *testing.T, o Options) *site {
 }
 
 // reply is an answer with its body and trailers read.
-type reply struct {
+type got struct {
 	*http.Response
 	body    string
 	readErr error
 }
 
-// do sends a request; headers alternate names and values.
-func (s *site) do(method, path, body string, headers ...string) *reply {
+// request makes a request; headers alternate names and values.
+func (s *site) request(method, path, body string, headers ...string) *http.Request {
 	s.t.Helper()
 	r, err := http.NewRequest(method, s.srv.URL+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if method == http.MethodPost {
+	if body != "" || method == http.MethodPost {
 		r.Header.Set("Content-Type", mediaJSON)
 	}
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -79,16 +81,27 @@ func (s *site) do(method, path, body string, headers ...string) *reply {
 			r.Host = headers[i+1]
 		}
 	}
+	return r
+}
+
+// do sends a request and holds the answer against the OpenAPI document.
+func (s *site) do(method, path, body string, headers ...string) *got {
+	s.t.Helper()
+	r := s.request(method, path, body, headers...)
 	resp, err := s.srv.Client().Do(r)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	return &reply{resp, string(data), err}
+	out := &got{resp, string(data), err}
+	if err == nil {
+		s.conforms(r, out)
+	}
+	return out
 }
 
-func (s *site) sql(body string, headers ...string) *reply {
+func (s *site) sql(body string, headers ...string) *got {
 	s.t.Helper()
 	return s.do("POST", "/v1/sql", body, headers...)
 }
@@ -106,12 +119,12 @@ func (s *site) run(statements ...string) {
 func TestSQLAnswers(t *testing.T) {
 	s := real(t, Options{})
 	for body, want := range map[string]string{
-		`{"sql":"SELECT 1 AS a, 'x<y' AS b, NULL AS c, true AS d"}`:                                           `{"columns":[{"name":"a","type":"INT"},{"name":"b","type":"TEXT"},{"name":"c","type":"TEXT"},{"name":"d","type":"BOOLEAN"}],"rows":[[1,"x<y",null,true]]}`,
-		`{"sql":"SELECT 1 AS a WHERE false"}`:                                                                 `{"columns":[{"name":"a","type":"INT"}],"rows":[]}`,
-		`{"sql":"SELECT 9007199254740993 AS a, CAST('1.50' AS DECIMAL(5,2)) AS b, CAST(1 AS DOUBLE)/3 AS c"}`: `{"columns":[{"name":"a","type":"BIGINT"},{"name":"b","type":"DECIMAL(5,2)"},{"name":"c","type":"DOUBLE"}],"rows":[[9007199254740993,1.50,0.3333333333333333]]}`,
-		`{"sql":"SELECT TIMESTAMP '2026-09-25 10:00:00.5' AS t, DATE '2026-09-25' AS d"}`:                     `{"columns":[{"name":"t","type":"TIMESTAMP"},{"name":"d","type":"DATE"}],"rows":[["2026-09-25T10:00:00.5Z","2026-09-25"]]}`,
-		`{"sql":"SELECT CAST($1 AS BIGINT) + 1 AS a, CAST($2 AS TEXT) AS b","params":[41,"it's"]}`:            `{"columns":[{"name":"a","type":"BIGINT"},{"name":"b","type":"TEXT"}],"rows":[[42,"it's"]]}`,
-		`{"sql":"CREATE TABLE t (a INT)"}`:                                                                    `{"columns":[],"rows":[],"affected":0`,
+		`{"sql":"SELECT 1 AS a, 'x<y' AS b, NULL AS c, true AS d"}`:                                           `{"columns":[{"name":"a","type":"INT"},{"name":"b","type":"TEXT"},{"name":"c","type":"TEXT"},{"name":"d","type":"BOOLEAN"}],"rows":[[1,"x<y",null,true]]`,
+		`{"sql":"SELECT 1 AS a WHERE false"}`:                                                                 `{"columns":[{"name":"a","type":"INT"}],"rows":[]`,
+		`{"sql":"SELECT 9007199254740993 AS a, CAST('1.50' AS DECIMAL(5,2)) AS b, CAST(1 AS DOUBLE)/3 AS c"}`: `{"columns":[{"name":"a","type":"BIGINT"},{"name":"b","type":"DECIMAL(5,2)"},{"name":"c","type":"DOUBLE"}],"rows":[[9007199254740993,1.50,0.3333333333333333]]`,
+		`{"sql":"SELECT TIMESTAMP '2026-09-25 10:00:00.5' AS t, DATE '2026-09-25' AS d"}`:                     `{"columns":[{"name":"t","type":"TIMESTAMP"},{"name":"d","type":"DATE"}],"rows":[["2026-09-25T10:00:00.5Z","2026-09-25"]]`,
+		`{"sql":"SELECT CAST($1 AS BIGINT) + 1 AS a, CAST($2 AS TEXT) AS b","params":[41,"it's"]}`:            `{"columns":[{"name":"a","type":"BIGINT"},{"name":"b","type":"TEXT"}],"rows":[[42,"it's"]]`,
+		`{"sql":"CREATE TABLE t (a INT)"}`:                                                                    `{"columns":[],"rows":[],"row_count":0,"affected":0`,
 	} {
 		r := s.sql(body)
 		if r.StatusCode != http.StatusOK || !strings.HasPrefix(strings.TrimSpace(r.body), want) || !json.Valid([]byte(r.body)) {
@@ -127,7 +140,7 @@ func TestSQLAnswers(t *testing.T) {
 		t.Errorf("%s %v", r.body, err)
 	}
 	s.run("CREATE NAMESPACE ml")
-	for _, r := range []*reply{s.sql(`{"sql":"SELECT current_schema()"}`, headerNamespace, "ml"), s.sql(`{"sql":"SELECT current_schema()","namespace":"ml"}`)} {
+	for _, r := range []*got{s.sql(`{"sql":"SELECT current_schema()"}`, headerNamespace, "ml"), s.sql(`{"sql":"SELECT current_schema()","namespace":"ml"}`)} {
 		if !strings.Contains(r.body, `[["ml"]]`) {
 			t.Error(r.body)
 		}
@@ -164,8 +177,8 @@ func TestProblems(t *testing.T) {
 		{"too few parameters", "POST", "/v1/sql", `{"sql":"SELECT CAST(? AS INT)"}`, nil, 400, []string{"42P02"}},
 		{"too many parameters", "POST", "/v1/sql", `{"sql":"SELECT 1","params":[1]}`, nil, 400, []string{"42P02"}},
 		{"a mixed array", "POST", "/v1/sql", `{"sql":"SELECT ?","params":[[1,"a"]]}`, nil, 400, nil},
-		{"plain text", "POST", "/v1/sql", `{}`, []string{"Content-Type", "text/plain"}, 400, []string{"Content-Type"}},
-		{"a form", "POST", "/v1/sql", `sql=1`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 400, nil},
+		{"plain text", "POST", "/v1/sql", `{}`, []string{"Content-Type", "text/plain"}, 415, []string{"Content-Type"}},
+		{"a form", "POST", "/v1/sql", `sql=1`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, nil},
 		{"too large", "POST", "/v1/sql", `{"sql":"` + strings.Repeat("x", 2000) + `"}`, nil, 413, nil},
 		{"no route", "GET", "/nope", "", nil, 404, []string{problemCode}},
 		{"a foreign host", "GET", "/healthz", "", []string{"Host", "evil.example"}, 403, []string{"Host"}},
@@ -173,10 +186,10 @@ func TestProblems(t *testing.T) {
 		{"a null origin", "POST", "/v1/sql", `{"sql":"SELECT 1"}`, []string{"Origin", "null"}, 403, nil},
 		{"a tag", "POST", "/v1/namespaces/public/collections/docs/scan", `{"at":{"tag":"v"}}`, nil, 501, nil},
 		{"scan of nothing", "POST", "/v1/namespaces/public/collections/nope/scan", `{}`, nil, 404, nil},
-		{"documents without a list", "POST", "/v1/namespaces/public/collections/nope/documents", `{}`, nil, 400, []string{"documents"}},
+		{"documents without a list", "POST", "/v1/namespaces/public/collections/nope/documents", `[1]`, nil, 404, nil},
 	} {
 		r := s.do(p.method, p.path, p.body, p.headers...)
-		if r.StatusCode != p.status || r.Header.Get("Content-Type") != problemType || !json.Valid([]byte(r.body)) {
+		if r.StatusCode != p.status || r.Header.Get("Content-Type") != mediaProblem || !json.Valid([]byte(r.body)) {
 			t.Errorf("%s: %d %s %s", p.name, r.StatusCode, r.Header.Get("Content-Type"), r.body)
 		}
 		for _, w := range p.words {
@@ -248,7 +261,7 @@ func TestArrowEndsWithAStatus(t *testing.T) {
 		t.Errorf("no rows: %q, trailers %v", r.body, r.Trailer)
 	}
 	r = s.sql(`{"sql":"SELECT nope"}`, "Accept", mediaArrow)
-	if r.StatusCode != 400 || r.Header.Get("Content-Type") != problemType {
+	if r.StatusCode != 400 || r.Header.Get("Content-Type") != mediaProblem {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 }
@@ -268,29 +281,6 @@ func scripted(chunks int, err error) *enginetest.Engine {
 		}
 		return out.Rows(columns), nil
 	}}}}
-}
-
-func TestACutAnswerIsNeverAShortOne(t *testing.T) {
-	broken := fail.New(fail.DivisionByZero, "division by zero — früh")
-	s := serve(t, scripted(3, broken), Options{})
-	r := s.sql(`{"sql":"q"}`)
-	var out struct {
-		Rows  [][]string
-		Error *problem
-	}
-	if err := json.Unmarshal([]byte(r.body), &out); err != nil || out.Error == nil || out.Error.SQLState != "22012" || len(out.Rows) != 300 {
-		t.Errorf("%d rows, error %+v, %v", len(out.Rows), out.Error, err)
-	}
-	r = s.sql(`{"sql":"q"}`, "Accept", mediaArrow)
-	if got := r.Trailer.Get(headerStatus); !strings.HasPrefix(got, "error; sqlstate=22012; code=division_by_zero") {
-		t.Errorf("status %q", got)
-	}
-	s = serve(t, scripted(0, broken), Options{})
-	for _, accept := range []string{mediaJSON, mediaArrow} {
-		if r := s.sql(`{"sql":"q"}`, "Accept", accept); r.StatusCode != 400 || r.Header.Get("Content-Type") != problemType {
-			t.Errorf("before the first row: %d %s", r.StatusCode, r.body)
-		}
-	}
 }
 
 func TestRefusalsSayWhen(t *testing.T) {
@@ -351,5 +341,30 @@ func TestConfiguredHosts(t *testing.T) {
 	any := serve(t, scripted(1, nil), Options{Hosts: []string{"*"}})
 	if r := any.do("GET", "/healthz", "", "Host", "whatever"); r.StatusCode != 200 {
 		t.Error(r.StatusCode)
+	}
+}
+
+// TestThePage: browsers get a page that loads nothing, all others JSON.
+func TestThePage(t *testing.T) {
+	s := serve(t, &enginetest.Engine{}, Options{Flight: "127.0.0.1:8815"})
+	r := s.do("GET", "/", "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%d %v", r.StatusCode, r.Header)
+	}
+	for _, want := range []string{"grpc://127.0.0.1:8815", "jdbc:arrow-flight-sql://127.0.0.1:8815?useEncryption=false", r.Request.Host + "/v1/sql", loam.Version} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	for _, never := range []string{"<script", "src=", "@import"} {
+		if strings.Contains(r.body, never) {
+			t.Errorf("%q in the page", never)
+		}
+	}
+	if r := s.do("GET", "/", "", "Accept", "*/*"); !strings.Contains(r.body, `"flight_sql":"127.0.0.1:8815"`) {
+		t.Error(r.body)
+	}
+	if r := s.do("HEAD", "/", ""); r.StatusCode != 200 || r.body != "" {
+		t.Errorf("%d %q", r.StatusCode, r.body)
 	}
 }

@@ -4,87 +4,207 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/flightsql/internal/engine"
-	"github.com/loamdb/loam/flightsql/internal/rows"
 	"github.com/loamdb/loam/flightsql/internal/scan"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
 
-const mediaArrow = "application/vnd.apache.arrow.stream"
+func (a *api) sqlRoutes() []endpoint {
+	return []endpoint{{
+		method: http.MethodPost, path: "/v1/sql", op: "sql", tag: "SQL", summary: "Run one SQL statement",
+		text:   "Rows are arrays in the order of \"columns\", or objects with \"rows\": \"objects\". Integers and decimals keep all their digits. An error after the first rows cuts the connection: an answer that ends properly is whole.",
+		params: sqlHeaders, body: jsonBody("Statement"), answers: answersRows("Table"), serve: a.sql,
+	}}
+}
 
-// flushBytes is how much of a JSON answer is held back: an error before that is
-// a problem with its status, a later one ends the JSON.
-const flushBytes = 256 << 10
+// statement is the body of /v1/sql.
+type statement struct {
+	SQL        *string                    `json:"sql"`
+	Statement  *string                    `json:"statement"`
+	Params     json.RawMessage            `json:"params"`
+	Parameters json.RawMessage            `json:"parameters"`
+	Namespace  string                     `json:"namespace"`
+	Rows       string                     `json:"rows"`
+	Limit      *int64                     `json:"limit"`
+	TimeoutMS  *int64                     `json:"timeout_ms"`
+	Settings   map[string]json.RawMessage `json:"settings"`
+}
 
-// sql runs one statement: {"sql": …, "params": […], "namespace": …}.
-func (a *api) sql(ctx context.Context, w http.ResponseWriter, r *http.Request) error {
-	data, _, err := body(r, mediaJSON)
+var statementKeys = []string{"sql", "statement", "params", "parameters", "namespace", "rows", "limit", "timeout_ms", "settings"}
+
+// maxTimeoutMS is an hour.
+const maxTimeoutMS = 3_600_000
+
+func (a *api) sql(ctx context.Context, w *answer, r *http.Request) error {
+	start := a.opts.Clock.Mono()
+	media, err := accepted(r, tables...)
 	if err != nil {
 		return err
 	}
-	var in struct {
-		SQL       string            `json:"sql"`
-		Params    []json.RawMessage `json:"params"`
-		Namespace string            `json:"namespace"`
-	}
-	if err := scan.Strict(data, &in, []string{"sql", "params", "namespace"}); err != nil {
+	in, err := readStatement(r)
+	if err != nil {
 		return err
+	}
+	if in.TimeoutMS != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*in.TimeoutMS)*time.Millisecond)
+		defer cancel()
+	}
+	sess := a.session(ctx, in.Namespace)
+	if err := set(ctx, sess, in.Settings); err != nil {
+		return err
+	}
+	st, err := bind(ctx, sess, *in.SQL, in.Params)
+	if err != nil {
+		return err
+	}
+	res, err := execute(ctx, st, r.Header)
+	if err != nil {
+		return err
+	}
+	out := &result{Result: res, api: a, start: start, limit: -1}
+	if in.Limit != nil {
+		out.limit = *in.Limit
+	}
+	return out.send(ctx, w, encoderOf(media, in.Rows == "objects"))
+}
+
+func readStatement(r *http.Request) (*statement, error) {
+	data, _, err := body(r, mediaJSON)
+	if err != nil {
+		return nil, err
+	}
+	in := &statement{}
+	if err := scan.Strict(data, in, statementKeys); err != nil {
+		return nil, err
+	}
+	if in.SQL == nil {
+		in.SQL = in.Statement
+	} else if in.Statement != nil {
+		return nil, fail.New(fail.BadRequest, "\"statement\" is another name of \"sql\": give one of them")
+	}
+	if in.SQL == nil {
+		return nil, fail.New(fail.BadRequest, "the body has no \"sql\"").WithHint("Send {\"sql\": \"SELECT 1\"}.")
+	}
+	if in.Params == nil {
+		in.Params = in.Parameters
+	} else if in.Parameters != nil {
+		return nil, fail.New(fail.BadRequest, "\"parameters\" is another name of \"params\": give one of them")
+	}
+	switch {
+	case in.Rows != "" && in.Rows != "arrays" && in.Rows != "objects":
+		return nil, fail.New(fail.InvalidParameter, "\"rows\" is %.40q", in.Rows).WithHint("It is \"arrays\" or \"objects\".")
+	case in.Limit != nil && *in.Limit < 0:
+		return nil, fail.New(fail.InvalidParameter, "\"limit\" is %d", *in.Limit).WithHint("It is 0 or more.")
+	case in.TimeoutMS != nil && (*in.TimeoutMS < 1 || *in.TimeoutMS > maxTimeoutMS):
+		return nil, fail.New(fail.InvalidParameter, "\"timeout_ms\" is %d", *in.TimeoutMS).WithHint("It is from 1 to %d.", maxTimeoutMS)
 	}
 	if in.Namespace == "" {
 		in.Namespace = r.Header.Get(headerNamespace)
 	}
-	sess := a.session(ctx, in.Namespace)
-	st, err := sess.Prepare(ctx, in.SQL, nil)
-	if err != nil {
-		return err
-	}
-	if st, err = bind(ctx, sess, in.SQL, st, in.Params); err != nil {
-		return err
-	}
-	res, err := st.Execute(ctx)
-	if err != nil {
-		return err
-	}
-	if res.Token != nil {
-		w.Header().Set(headerToken, res.Token.String())
-	}
-	if strings.Contains(r.Header.Get("Accept"), mediaArrow) {
-		err = writeArrow(ctx, w, res)
-	} else {
-		err = writeRows(ctx, w, res)
-	}
-	if closed := res.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return in, nil
 }
 
-// bind reads parameters from JSON and binds them.
-func bind(ctx context.Context, sess engine.Session, sql string, st engine.Statement, params []json.RawMessage) (engine.Statement, error) {
-	if len(params) == 0 && len(st.Params()) == 0 {
-		return st, nil
+// set changes settings for this request.
+func set(ctx context.Context, sess engine.Session, settings map[string]json.RawMessage) error {
+	for name, raw := range settings {
+		value := strings.TrimSpace(string(raw))
+		if strings.HasPrefix(value, `"`) {
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return fail.Wrap(fail.BadRequest, err, "setting %q", name)
+			}
+		} else if value == "null" || strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[") {
+			return fail.New(fail.InvalidParameter, "setting %.60q is text, a number or a boolean", name)
+		}
+		if err := sess.Set(ctx, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind prepares a statement and binds parameters: a JSON array by number, an
+// object by name.
+func bind(ctx context.Context, sess engine.Session, sql string, params json.RawMessage) (engine.Statement, error) {
+	st, err := sess.Prepare(ctx, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	list, err := arguments(st, params)
+	if err != nil {
+		return nil, err
 	}
 	want := st.Params()
-	values, given := make([]vec.Value, len(params)), make([]types.Type, len(params))
-	for i, raw := range params {
+	values := make([]vec.Value, len(list))
+	for i, raw := range list {
 		t := types.Of(types.Unknown)
 		if i < len(want) {
 			t = want[i]
 		}
-		v, err := parseValue(raw, t)
-		if err != nil {
+		if values[i], err = parseValue(raw, t); err != nil {
 			return nil, fail.Wrap(fail.CodeOf(err), err, "parameter %d", i+1)
 		}
-		values[i], given[i] = v, v.Type
+	}
+	return bindValues(ctx, sess, sql, st, values)
+}
+
+// arguments are the parameters in the statement's order.
+func arguments(st engine.Statement, params json.RawMessage) ([]json.RawMessage, error) {
+	params = bytes.TrimSpace(params)
+	switch {
+	case len(params) == 0 || string(params) == "null":
+		return nil, nil
+	case params[0] == '[':
+		var list []json.RawMessage
+		err := json.Unmarshal(params, &list)
+		return list, fail.Wrap(fail.BadRequest, err, "\"params\"")
+	case params[0] != '{':
+		return nil, fail.New(fail.BadRequest, "\"params\" is neither an array nor an object").
+			WithHint("Send [1, \"a\"] for $1 and $2, or {\"year\": 1990} for $year.")
+	}
+	var named map[string]json.RawMessage
+	if err := json.Unmarshal(params, &named); err != nil {
+		return nil, fail.Wrap(fail.BadRequest, err, "\"params\"")
+	}
+	names := st.ParamNames()
+	list := make([]json.RawMessage, len(names))
+	for i, name := range names {
+		raw, ok := named[name]
+		if name == "" || !ok {
+			if name == "" {
+				name = strconv.Itoa(i + 1)
+			}
+			return nil, fail.New(fail.UndefinedParameter, "the parameter $%s is not given", name).WithHint("Add it to \"params\".")
+		}
+		list[i] = raw
+		delete(named, name)
+	}
+	for name := range named {
+		e := fail.New(fail.UndefinedParameter, "the statement has no parameter $%.60s", name)
+		if near := fail.Closest(name, names); near != "" {
+			return nil, e.WithHint("Did you mean $%s?", near)
+		}
+		return nil, e
+	}
+	return list, nil
+}
+
+func bindValues(ctx context.Context, sess engine.Session, sql string, st engine.Statement, values []vec.Value) (engine.Statement, error) {
+	if len(values) == 0 && len(st.Params()) == 0 {
+		return st, nil
+	}
+	given := make([]types.Type, len(values))
+	for i, v := range values {
+		given[i] = v.Type
 	}
 	st, err := engine.Declare(ctx, sess, sql, st, given)
 	if err != nil {
@@ -93,126 +213,58 @@ func bind(ctx context.Context, sess engine.Session, sql string, st engine.Statem
 	return st.Bind(ctx, values)
 }
 
-// writeArrow streams an Arrow IPC stream that ends with the trailer Loam-Status:
-// "ok", or the error. A stream without it was cut.
-func writeArrow(ctx context.Context, w http.ResponseWriter, res *engine.Result) error {
-	reader := rows.Of(rows.Schema(res.Columns), rows.Types(res.Columns), memory.DefaultAllocator, res)
-	first, err := reader.Next(ctx) // an error before the first row is a problem with its status
-	if err != nil {
-		return err
+// execute runs a statement at the state that the headers name. A strong read
+// sees every acknowledged write, so token and eventual need no more.
+func execute(ctx context.Context, st engine.Statement, h http.Header) (*engine.Result, error) {
+	level, manifest, text := h.Get(headerConsistency), h.Get(headerPinManifest), h.Get(headerToken)
+	if text == "" {
+		text = h.Get(headerTokenOld)
 	}
-	w.Header().Set("Content-Type", mediaArrow)
-	w.Header().Set("Trailer", headerStatus)
-	out := ipc.NewWriter(w, ipc.WithSchema(reader.Schema()))
-	for rec := first; rec != nil && err == nil; {
-		err = out.Write(rec)
-		rec.Release()
-		if err == nil {
-			rec, err = reader.Next(ctx)
-		}
-	}
-	if err == nil {
-		err = out.Close()
-	}
-	w.Header().Set(headerStatus, status(err))
-	return err
-}
-
-// status is the trailer's text.
-func status(err error) string {
-	if err == nil {
-		return "ok"
-	}
-	e := failure(err)
-	text := strings.Map(func(r rune) rune {
-		if r < 0x20 || r > 0x7e {
-			return '?'
-		}
-		return r
-	}, e.Message)
-	return fmt.Sprintf("error; sqlstate=%s; code=%s; detail=%.300q", e.Code.SQLState(), e.Code, text)
-}
-
-// writeRows writes {"columns": …, "rows": …, "affected": …, "token": …}. An
-// error after the first rows have left adds "error", so that a part is never
-// taken for the whole.
-func writeRows(ctx context.Context, w http.ResponseWriter, res *engine.Result) error {
-	var buf bytes.Buffer
-	writeColumns(&buf, res)
-	sent := false
-	flush := func() error {
-		if !sent {
-			w.Header().Set("Content-Type", mediaJSON)
-		}
-		sent = true
-		_, err := w.Write(buf.Bytes())
-		buf.Reset()
-		return err
-	}
-	count := 0
-	for {
-		chunk, err := res.Next(ctx)
-		if err != nil && !sent {
-			return err
-		}
+	var token *snapshot.Token
+	if text != "" {
+		t, err := snapshot.ParseToken(text)
 		if err != nil {
-			buf.WriteString(`],"error":`)
-			buf.Write(problemBody(failure(err).Code.HTTP(), failure(err)))
-			buf.WriteString("}\n")
-			_ = flush()
-			return err
+			return nil, err
 		}
-		if chunk == nil {
-			break
-		}
-		for i := range chunk.Rows() {
-			if count++; count > 1 {
-				buf.WriteByte(',')
-			}
-			writeRow(&buf, chunk, chunk.RowAt(i))
-		}
-		if buf.Len() >= flushBytes {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
+		token = &t
 	}
-	buf.WriteByte(']')
-	writeEnd(&buf, res)
-	return flush()
+	switch level {
+	case "", "strong", "eventual":
+	case "token":
+		if token == nil {
+			return nil, fail.New(fail.InvalidParameter, "%s: token needs the header %s", headerConsistency, headerToken)
+		}
+	case "pinned":
+		if manifest == "" {
+			return nil, fail.New(fail.InvalidParameter, "%s: pinned needs the headers %s and %s", headerConsistency, headerPinManifest, headerToken).
+				WithHint("A scan plan names both as its pin.")
+		}
+	default:
+		return nil, fail.New(fail.InvalidParameter, "%s is %.40q", headerConsistency, level).WithHint("It is strong, token, eventual or pinned.")
+	}
+	if manifest == "" {
+		return st.Execute(ctx)
+	}
+	return executePinned(ctx, st, manifest, token)
 }
 
-func writeColumns(buf *bytes.Buffer, res *engine.Result) {
-	buf.WriteString(`{"columns":[`)
-	for i, c := range res.Columns {
-		if i > 0 {
-			buf.WriteByte(',')
-		}
-		fmt.Fprintf(buf, `{"name":%s,"type":%s}`, quoted(c.Name), quoted(c.Type.String()))
+// executePinned reads the one object of a query at a manifest and a token.
+func executePinned(ctx context.Context, st engine.Statement, manifest string, token *snapshot.Token) (*engine.Result, error) {
+	version, err := strconv.ParseUint(manifest, 10, 63)
+	if err != nil || token == nil {
+		return nil, fail.New(fail.InvalidParameter, "%s is a manifest version beside the header %s", headerPinManifest, headerToken)
 	}
-	buf.WriteString(`],"rows":[`)
-}
-
-func writeRow(buf *bytes.Buffer, chunk *vec.Chunk, row int) {
-	buf.WriteByte('[')
-	for i, col := range chunk.Cols {
-		if i > 0 {
-			buf.WriteByte(',')
-		}
-		writeValue(buf, col.Value(row))
+	pin, err := st.Pin(ctx)
+	if err != nil {
+		return nil, err
 	}
-	buf.WriteByte(']')
-}
-
-func writeEnd(buf *bytes.Buffer, res *engine.Result) {
-	if res.Affected >= 0 {
-		fmt.Fprintf(buf, `,"affected":%d`, res.Affected)
+	if len(pin.Objects) != 1 || pin.Objects[0].ObjectID != token.ObjectID {
+		return nil, fail.New(fail.InvalidParameter, "the pin is of another object than the statement reads, or the statement reads several").
+			WithHint("Pin a query over the one collection that the token is of.")
 	}
-	if res.Token != nil {
-		fmt.Fprintf(buf, `,"token":%s`, quoted(res.Token.String()))
+	pin.Objects[0] = loam.ObjectPin{
+		ObjectID: token.ObjectID, Incarnation: token.Incarnation, SchemaVersion: pin.Objects[0].SchemaVersion,
+		Version: version, Bounds: token.Offsets,
 	}
-	if res.Note != "" {
-		fmt.Fprintf(buf, `,"note":%s`, quoted(res.Note))
-	}
-	buf.WriteString("}\n")
+	return st.ExecutePinned(ctx, pin)
 }

@@ -37,7 +37,7 @@ func blocking() (e *enginetest.Engine, started chan struct{}, ended chan error) 
 func TestAStopIsNotTheClientsDoing(t *testing.T) {
 	e, started, _ := blocking()
 	requests, end := context.WithCancelCause(context.Background())
-	srv := httptest.NewUnstartedServer(handler(e, Options{}))
+	srv := httptest.NewUnstartedServer(newAPI(e, Options{}).handler())
 	srv.Config.BaseContext = func(net.Listener) context.Context { return requests }
 	srv.Start()
 	defer srv.Close()

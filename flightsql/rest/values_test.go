@@ -1,12 +1,13 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"pgregory.net/rapid"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
@@ -24,7 +25,7 @@ func TestValuesAsJSON(t *testing.T) {
 		{vec.Double(0.1), `0.1`},
 		{vec.Double(math.NaN()), `"NaN"`},
 		{vec.Double(math.Inf(-1)), `"-Infinity"`},
-		{vec.Text("a\"<\xff>\u2028"), "\"a\\\"<\\ufffd>\\u2028\""},
+		{vec.Text("a\"<\xff>\u2028"), "\"a\\\"<\ufffd>\u2028\""},
 		{vec.Value{Type: types.DecimalOf(38, 3), Dec: decimal128.FromI64(-5)}, `-0.005`},
 		{vec.Value{Type: types.Of(types.Timestamp), Int: -1}, `"1969-12-31T23:59:59.999999Z"`},
 		{vec.Value{Type: types.Of(types.Date), Int: -1}, `"1969-12-31"`},
@@ -36,12 +37,53 @@ func TestValuesAsJSON(t *testing.T) {
 		{vec.Value{Type: types.ListOf(types.Of(types.Text)), List: []vec.Value{vec.Text("a"), vec.Null(types.Of(types.Text))}}, `["a",null]`},
 		{vec.Value{Type: types.Of(types.Interval), Span: vec.Span{Days: 2}}, `"2 days"`},
 	} {
-		var buf bytes.Buffer
-		writeValue(&buf, v.value)
-		if buf.String() != v.want || !json.Valid(buf.Bytes()) {
-			t.Errorf("%v %v: got %s, want %s", v.value.Type, v.value, buf.String(), v.want)
+		flat := vec.New(v.value.Type, 2)
+		flat.Append(v.value)
+		flat.N = 1
+		same := vec.Const(v.value.Type, v.value, 3)
+		coded := &vec.Vector{Type: v.value.Type, Encoding: vec.Dictionary, N: 1, Codes: []int32{0}, Dict: flat}
+		for form, col := range map[string]*vec.Vector{"flat": flat, "constant": same, "dictionary": coded} {
+			if got := string(appendCell([]byte("x:"), col, 0)); got != "x:"+v.want || !json.Valid([]byte(got[2:])) {
+				t.Errorf("%s %v %v: got %s, want %s", form, v.value.Type, v.value, got, v.want)
+			}
 		}
 	}
+}
+
+// TestTextAsEncodingJSON: our quoting is that of encoding/json without HTML.
+func TestTextAsEncodingJSON(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		text := string(rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")) + rapid.String().Draw(rt, "text")
+		got := appendText(nil, text)
+		var back string
+		if err := json.Unmarshal(got, &back); err != nil || back != strings.ToValidUTF8(text, "\uFFFD") && back != perByte(text) {
+			rt.Fatalf("%q became %s, %v", text, got, err)
+		}
+	})
+}
+
+// perByte replaces every bad byte, as ranging over a text does.
+func perByte(text string) string { return string([]rune(text)) }
+
+func TestDecimalsAsText(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		scale := rapid.IntRange(0, 37).Draw(rt, "scale")
+		n := decimal128.New(rapid.OneOf(rapid.Just(int64(0)), rapid.Just(int64(-1)), rapid.Int64()).Draw(rt, "high"), rapid.Uint64().Draw(rt, "low"))
+		if got := string(appendDecimal(nil, n, scale)); got != n.ToString(int32(scale)) {
+			rt.Fatalf("got %s, want %s", got, n.ToString(int32(scale)))
+		}
+	})
+}
+
+func TestFloatsReadBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := rapid.Float64().Draw(rt, "f")
+		got := appendFloat(nil, f, 64)
+		var back float64
+		if err := json.Unmarshal(got, &back); err != nil || back != f {
+			rt.Fatalf("%v became %s and %v, %v", f, got, back, err)
+		}
+	})
 }
 
 func TestParameters(t *testing.T) {
@@ -61,6 +103,9 @@ func TestParameters(t *testing.T) {
 		{`[]`, types.Of(types.Unknown), "TEXT[]", fail.OK},
 		{`[1,2]`, types.VectorOf(2), "VECTOR(2)", fail.OK},
 		{`["a"]`, types.VectorOf(2), "", fail.InvalidVector},
+		{`[1,null]`, types.VectorOf(2), "", fail.InvalidVector},
+		{`[1e39]`, types.VectorOf(1), "", fail.InvalidVector},
+		{`1.50`, types.DecimalOf(5, 2), "TEXT", fail.OK},
 		{`{"a":1}`, types.Of(types.Unknown), "JSON", fail.OK},
 		{`[1]`, types.Of(types.JSON), "JSON", fail.OK},
 		{`[1,"a"]`, types.Of(types.Unknown), "", fail.DatatypeMismatch},

@@ -10,6 +10,7 @@ type Code uint16
 const (
 	OK Code = iota
 	Syntax
+	NoData
 	UndefinedTable
 	UndefinedColumn
 	UndefinedFunction
@@ -85,6 +86,7 @@ type codeRow struct {
 var codeTable = [numCodes]codeRow{
 	OK:                 {"ok", "00000", 0, http.StatusOK},
 	Syntax:             {"syntax_error", "42601", grpcInvalidArgument, http.StatusBadRequest},
+	NoData:             {"no_data", "02000", grpcNotFound, http.StatusNotFound},
 	UndefinedTable:     {"undefined_table", "42P01", grpcNotFound, http.StatusNotFound},
 	UndefinedColumn:    {"undefined_column", "42703", grpcInvalidArgument, http.StatusBadRequest},
 	UndefinedFunction:  {"undefined_function", "42883", grpcInvalidArgument, http.StatusBadRequest},

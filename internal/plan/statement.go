@@ -131,6 +131,8 @@ type Prepared struct {
 	// Params are the parameters' types in order of first use; Unknown where no
 	// context says.
 	Params []types.Type
+	// Names are the parameters' names, "" for those that have a number only.
+	Names []string
 	// Stable is set when the plan reads now() or session state.
 	Stable bool
 	// Views are the views whose queries the plan holds.

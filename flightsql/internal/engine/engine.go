@@ -54,6 +54,7 @@ type Writer interface {
 type Statement interface {
 	Columns() []plan.Column
 	Params() []types.Type
+	ParamNames() []string
 	IsQuery() bool
 	Writes() bool
 	Bind(ctx context.Context, values []vec.Value) (Statement, error)
@@ -76,5 +77,7 @@ type Result struct {
 	Affected int64
 	Token    *snapshot.Token
 	Note     string
+	// QueryID is the statement's row in system.queries.
+	QueryID int64
 	Rows
 }

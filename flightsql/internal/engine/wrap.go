@@ -55,5 +55,5 @@ func result(r *loam.Result, err error) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Columns: r.Columns, Affected: r.Affected, Token: r.Token, Note: r.Note, Rows: r}, nil
+	return &Result{Columns: r.Columns, Affected: r.Affected, Token: r.Token, Note: r.Note, QueryID: r.QueryID, Rows: r}, nil
 }

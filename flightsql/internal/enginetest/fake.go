@@ -202,6 +202,11 @@ func (s *statement) Params() []types.Type {
 	}
 	return s.Answer.Params
 }
+
+// ParamNames implements engine.Statement: parameters have numbers only.
+func (s *statement) ParamNames() []string { return make([]string, len(s.Params())) }
+
+// IsQuery implements engine.Statement.
 func (s *statement) IsQuery() bool { return s.Query }
 
 // Writes implements engine.Statement.

@@ -43,6 +43,8 @@ type Result struct {
 	Statement plan.Statement
 	// Params are the types of the parameters by number; Unknown where nothing says.
 	Params []types.Type
+	// Names are the parameters' names, "" for those that have a number only.
+	Names []string
 	// Stable is set when the plan reads now() or session state.
 	Stable bool
 	// Views are the views whose queries are in the plan.
@@ -84,7 +86,7 @@ func Bind(ctx context.Context, env Env, text string, stmt ast.Statement, paramTy
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Statement: bound, Params: b.params, Stable: b.stable, Views: b.views}, nil
+	return Result{Statement: bound, Params: b.params, Names: b.paramNames(), Stable: b.stable, Views: b.views}, nil
 }
 
 // BindFilter binds a predicate over the fields and system columns of an object.
@@ -151,6 +153,15 @@ func (b *Binder) growParams(n int) {
 	for len(b.params) < min(n, maxParams) {
 		b.params = append(b.params, types.Type{})
 	}
+}
+
+// paramNames are the names by number, "" where there is none.
+func (b *Binder) paramNames() []string {
+	out := make([]string, len(b.params))
+	for name, i := range b.names {
+		out[i] = name
+	}
+	return out
 }
 
 func (b *Binder) newID() expr.ColumnID {

@@ -1,0 +1,48 @@
+package rest
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// checkNames refuses requests that a foreign web page can make a browser send to
+// loopback: a Host that is not ours (DNS rebinding), an Origin that is not ours.
+func (a *api) checkNames(r *http.Request) error {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if !a.ours(host) {
+		return fail.New(fail.PermissionDenied, "the Host %.100q is not a name of this server", r.Host).
+			WithHint("Allow it in the server's list of host names.")
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !a.ours(u.Hostname()) {
+		return fail.New(fail.PermissionDenied, "the Origin %.100q is not a name of this server", origin)
+	}
+	return nil
+}
+
+func (a *api) ours(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+	if host == "localhost" {
+		return true
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		return true
+	}
+	for _, name := range a.opts.Hosts {
+		if name == "*" || strings.EqualFold(name, host) {
+			return true
+		}
+	}
+	return false
+}
