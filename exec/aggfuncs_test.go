@@ -44,9 +44,13 @@ func (a *boxedAcc) Update(groups []uint32, args []*vec.Vector, rows []int32) err
 	return nil
 }
 
-func (a *boxedAcc) Merge(other expr.Accumulator, mapping []uint32) error {
-	for g, vals := range other.(*boxedAcc).groups {
-		a.groups[mapping[g]] = append(a.groups[mapping[g]], vals...)
+func (a *boxedAcc) Merge(other expr.Accumulator, groups, into []uint32) error {
+	for i, to := range into {
+		g := i
+		if groups != nil {
+			g = int(groups[i])
+		}
+		a.groups[to] = append(a.groups[to], other.(*boxedAcc).groups[g]...)
 	}
 	return nil
 }

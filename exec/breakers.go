@@ -101,15 +101,12 @@ func (q *query) buildGroupingSets(n *plan.GroupingSets) (stream, error) {
 	return q.stored(n, n.Columns(), func() sched.Morsels { return sets.Source() }), nil
 }
 
-// rowOrder lists the aggregates whose result depends on the order of rows; the
-// others may fold rows as workers find them (any_value says so by its name).
-var rowOrder = map[string]bool{"array_agg": true, "string_agg": true, "first_value": true, "last_value": true}
-
 // compileAgg compiles one aggregate. With several workers an aggregate that
-// depends on the order of rows waits for all of them; with DISTINCT and no ORDER
+// depends on the order of rows waits for all of them (the others fold rows as
+// workers find them; any_value says so by its name); with DISTINCT and no ORDER
 // BY it takes its arguments in their own order, as PostgreSQL does.
 func compileAgg(call plan.AggCall, layout op.Layout, workers int) (op.Agg, error) {
-	ordered := rowOrder[call.Fn.Name]
+	ordered := call.Fn.InOrder
 	if ordered && call.Distinct && len(call.OrderBy) == 0 {
 		for _, e := range call.Args {
 			if e.Type().Orderable() {
@@ -132,7 +129,7 @@ func compileAgg(call plan.AggCall, layout op.Layout, workers int) (op.Agg, error
 	es, dirs := sortKeys(call.OrderBy)
 	a.Dirs, a.OrderTypes = dirs, op.TypesOf(es)
 	a.InOrder = ordered && workers > 1
-	a.Grows = ordered || call.Fn.Name == "median"
+	a.Grows = call.Fn.Grows
 	a.Order, err = op.Compile(es, layout)
 	return a, err
 }

@@ -49,6 +49,8 @@ func (q *query) build(n plan.Node) (stream, error) {
 		return q.buildAggregate(x)
 	case *plan.GroupingSets:
 		return q.buildGroupingSets(x)
+	case *plan.Window:
+		return q.buildWindow(x)
 	case *plan.Join:
 		return q.buildJoin(x)
 	case nil:

@@ -38,9 +38,15 @@ func heavyPlans() (map[string]plan.Node, map[string]*table) {
 		return &plan.Aggregate{Input: a, Groups: []plan.NamedExpr{{Column: plan.Column{ID: 33, Name: "g", Type: c.Type}, Expr: c.Ref()}}, Aggs: aggs}
 	}
 	return map[string]plan.Node{
-		"group":       group(k, list, distinct),
-		"group text":  group(s, distinct),
-		"sort":        &plan.Sort{Input: a, Keys: []plan.SortKey{{Expr: s.Ref()}, {Expr: k.Ref()}}, Limit: plan.NoLimit},
+		"group":      group(k, list, distinct),
+		"group text": group(s, distinct),
+		"sort":       &plan.Sort{Input: a, Keys: []plan.SortKey{{Expr: s.Ref()}, {Expr: k.Ref()}}, Limit: plan.NoLimit},
+		"window": &plan.Window{Input: a, PartitionBy: []expr.Expr{s.Ref()}, OrderBy: []plan.SortKey{{Expr: k.Ref()}}, Calls: []plan.WindowCall{
+			{Column: plan.Column{ID: 34, Name: "n", Type: bigint}, Agg: distinct.Fn, Args: distinct.Args,
+				Frame: plan.Frame{Lo: plan.Bound{Kind: plan.CurrentRow}, Hi: plan.Bound{Kind: plan.UnboundedFollowing}, Exclude: plan.ExcludeCurrentRow}},
+			{Column: plan.Column{ID: 35, Name: "first", Type: s.Type}, Fn: &expr.WindowFunc{Kind: expr.FirstValue}, Args: []expr.Expr{s.Ref()}, IgnoreNulls: true,
+				Frame: plan.Frame{Hi: plan.Bound{Kind: plan.CurrentRow}}},
+		}},
 		"topn":        &plan.Sort{Input: a, Keys: []plan.SortKey{{Expr: k.Ref()}}, Limit: 10},
 		"join":        join,
 		"nested loop": &plan.Join{Left: a, Right: b, Kind: plan.Semi, Residual: &expr.Compare{Op: expr.Lt, Left: k.Ref(), Right: b.Columns()[0].Ref()}},

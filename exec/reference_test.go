@@ -199,6 +199,8 @@ func refRun(n plan.Node, tables map[string]*table) []refRow {
 		return refAggregate(x, refRun(x.Input, tables))
 	case *plan.GroupingSets:
 		return refGroupingSets(x, refRun(x.Input, tables))
+	case *plan.Window:
+		return refWindow(x, refRun(x.Input, tables))
 	case *plan.Join:
 		return refJoin(x, refRun(x.Left, tables), refRun(x.Right, tables))
 	}

@@ -54,12 +54,12 @@ func (a *extremeInt) fold(g uint32, x int64) {
 	}
 }
 
-func (a *extremeInt) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *extremeInt) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*extremeInt)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] {
 			a.fold(to, o.val[g])
 		}
@@ -99,12 +99,12 @@ func (a *extremeDouble) fold(g uint32, x float64) {
 	}
 }
 
-func (a *extremeDouble) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *extremeDouble) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*extremeDouble)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] {
 			a.fold(to, o.val[g])
 		}
@@ -167,12 +167,12 @@ func owned(x vec.Value) vec.Value {
 	return x
 }
 
-func (a *extremeAny) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *extremeAny) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*extremeAny)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] {
 			a.fold(to, o.val[g])
 		}
@@ -228,12 +228,12 @@ func (a *pick) Update(groups []uint32, args []*vec.Vector, rows []int32) error {
 	return nil
 }
 
-func (a *pick) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *pick) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*pick)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] && (!a.seen[to] || a.kind == pickLast) {
 			a.val[to], a.seen[to] = o.val[g], true
 		}
@@ -270,12 +270,12 @@ func (a *arrayAgg) Update(groups []uint32, args []*vec.Vector, rows []int32) err
 	return nil
 }
 
-func (a *arrayAgg) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *arrayAgg) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*arrayAgg)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		a.vals[to] = append(a.vals[to], o.vals[g]...)
 	}
 	return nil
@@ -329,12 +329,12 @@ func (a *stringAgg) Update(groups []uint32, args []*vec.Vector, rows []int32) er
 	return nil
 }
 
-func (a *stringAgg) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *stringAgg) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*stringAgg)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] {
 			a.add(to, o.first[g], string(o.text[g]))
 		}

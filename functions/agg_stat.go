@@ -42,12 +42,12 @@ func (a *moments) Update(groups []uint32, args []*vec.Vector, rows []int32) erro
 	return nil
 }
 
-func (a *moments) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *moments) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*moments)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.n[g] == 0 {
 			continue
 		}
@@ -96,12 +96,12 @@ func (a *median) Update(groups []uint32, args []*vec.Vector, rows []int32) error
 	return nil
 }
 
-func (a *median) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *median) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*median)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		a.vals[to] = append(a.vals[to], o.vals[g]...)
 	}
 	return nil
@@ -222,12 +222,12 @@ func (s *sketch) estimate() int64 {
 	return int64(math.Round(e))
 }
 
-func (a *approxDistinct) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *approxDistinct) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*approxDistinct)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		a.groups[to].merge(&o.groups[g])
 	}
 	return nil

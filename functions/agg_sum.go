@@ -51,6 +51,7 @@ type exact struct {
 	sum    []wide
 	n      []int64
 	arg    types.Type
+	mean   bool
 	finish func(w wide, n int64, arg, ret types.Type) (vec.Value, error)
 }
 
@@ -63,11 +64,11 @@ func newSumDecimal(args []types.Type, _ types.Type) expr.Accumulator {
 }
 
 func newAvgInt(args []types.Type, _ types.Type) expr.Accumulator {
-	return &exact{arg: args[0], finish: finishAvgInt}
+	return &exact{arg: args[0], mean: true, finish: finishAvgInt}
 }
 
 func newAvgDecimal(args []types.Type, _ types.Type) expr.Accumulator {
-	return &exact{arg: args[0], finish: finishAvgDecimal}
+	return &exact{arg: args[0], mean: true, finish: finishAvgDecimal}
 }
 
 func (a *exact) Grow(n int) { a.sum, a.n = grow(a.sum, n), grow(a.n, n) }
@@ -108,12 +109,12 @@ func (a *exact) ints64(groups []uint32, v *vec.Vector) {
 	}
 }
 
-func (a *exact) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *exact) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*exact)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		a.sum[to].merge(o.sum[g])
 		a.n[to] += o.n[g]
 	}
@@ -126,11 +127,9 @@ func (a *exact) Finish(out *vec.Vector, from, n int) error {
 			out.AppendNull()
 			continue
 		}
-		v, err := a.finish(a.sum[g], a.n[g], a.arg, out.Type)
-		if err != nil {
+		if err := a.appendResult(out, a.sum[g], a.n[g]); err != nil {
 			return err
 		}
-		out.Append(v)
 	}
 	return nil
 }
@@ -219,13 +218,13 @@ func (a *floats) Update(groups []uint32, args []*vec.Vector, rows []int32) error
 	return nil
 }
 
-func (a *floats) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *floats) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*floats)
 	if !ok {
 		return mismatch(a, other)
 	}
 	a.infinite = a.infinite || o.infinite
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		a.sum[to] += o.sum[g]
 		a.n[to] += o.n[g]
 		if a.mean {

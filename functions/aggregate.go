@@ -1,6 +1,8 @@
 package functions
 
 import (
+	"iter"
+
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/kernel"
@@ -18,7 +20,7 @@ type newAgg = func(args []types.Type, ret types.Type) expr.Accumulator
 // DECIMAL(38,0), of DECIMAL(p,s) DECIMAL(38,s) (checked, its intermediate exact);
 // avg of numbers is DOUBLE, of DECIMAL(p,s) DECIMAL(p+4,s+4) within 38 digits.
 var aggregateTable = []def{
-	{names: "count", help: "number of rows, or of values that are not NULL", sigs: []sig{
+	{names: "count", zero: true, help: "number of rows, or of values that are not NULL", sigs: []sig{
 		{ret: "bigint", agg: newCount}, {in: "any", ret: "bigint", agg: newCount},
 	}},
 	{names: "sum", help: "sum", sigs: []sig{
@@ -38,16 +40,16 @@ var aggregateTable = []def{
 	{names: "stddev_pop", help: "population standard deviation", sigs: momentSigs(false, true)},
 	{names: "variance var_samp var", help: "sample variance", sigs: momentSigs(true, false)},
 	{names: "var_pop", help: "population variance", sigs: momentSigs(false, false)},
-	{names: "median", help: "middle value, the mean of two in the middle", sigs: []sig{{in: "double", ret: "double", agg: newMedian}}},
+	{names: "median", grows: true, help: "middle value, the mean of two in the middle", sigs: []sig{{in: "double", ret: "double", agg: newMedian}}},
 	{names: "bool_and every", help: "whether all are true", sigs: []sig{{in: "boolean", ret: "boolean", agg: newBool(true)}}},
 	{names: "bool_or any_true", help: "whether any is true", sigs: []sig{{in: "boolean", ret: "boolean", agg: newBool(false)}}},
 	{names: "bit_and", help: "bitwise and", sigs: []sig{{in: "bigint", ret: "bigint", agg: newBits('&')}}},
 	{names: "bit_or", help: "bitwise or", sigs: []sig{{in: "bigint", ret: "bigint", agg: newBits('|')}}},
-	{names: "array_agg list", help: "all values as a list, NULLs too", sigs: []sig{{in: "any", bind: listOfAny, agg: newArrayAgg}}},
-	{names: "string_agg listagg", help: "all texts, separated by the second argument", sigs: []sig{{in: "astext, text", ret: "text", agg: newStringAgg}}},
-	{names: "approx_distinct approx_count_distinct", help: "number of different values, exact to 1,024, then within about 1 %", sigs: []sig{{in: "any", ret: "bigint", agg: newApproxDistinct}}},
-	{names: "first_value first", help: "value of the first row", sigs: []sig{{in: "any", ret: "same", agg: newPick(pickFirst)}}},
-	{names: "last_value last", help: "value of the last row", sigs: []sig{{in: "any", ret: "same", agg: newPick(pickLast)}}},
+	{names: "array_agg list", inOrder: true, grows: true, help: "all values as a list, NULLs too", sigs: []sig{{in: "any", bind: listOfAny, agg: newArrayAgg}}},
+	{names: "string_agg listagg", inOrder: true, grows: true, help: "all texts, separated by the second argument", sigs: []sig{{in: "astext, text", ret: "text", agg: newStringAgg}}},
+	{names: "approx_distinct approx_count_distinct", zero: true, help: "number of different values, exact to 1,024, then within about 1 %", sigs: []sig{{in: "any", ret: "bigint", agg: newApproxDistinct}}},
+	{names: "first_value first", inOrder: true, help: "value of the first row", sigs: []sig{{in: "any", ret: "same", agg: newPick(pickFirst)}}},
+	{names: "last_value last", inOrder: true, help: "value of the last row", sigs: []sig{{in: "any", ret: "same", agg: newPick(pickLast)}}},
 	{names: "any_value arbitrary", help: "some value that is not NULL", sigs: []sig{{in: "any", ret: "same", agg: newPick(pickAny)}}},
 }
 
@@ -98,6 +100,21 @@ func grow[T any](s []T, n int) []T {
 	return append(s, make([]T, n-len(s))...)
 }
 
+// pairs are the groups to merge and where they go: groups[i], or i, and into[i].
+func pairs(groups, into []uint32) iter.Seq2[uint32, uint32] {
+	return func(yield func(uint32, uint32) bool) {
+		for i, to := range into {
+			g := uint32(i)
+			if groups != nil {
+				g = groups[i]
+			}
+			if !yield(g, to) {
+				return
+			}
+		}
+	}
+}
+
 func mismatch(a, b expr.Accumulator) error { return fail.Bug("merging %T with %T", a, b) }
 
 // count counts rows, or the values that are not NULL.
@@ -126,12 +143,12 @@ func (a *count) Update(groups []uint32, args []*vec.Vector, rows []int32) error 
 	return nil
 }
 
-func (a *count) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *count) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*count)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		a.n[to] += o.n[g]
 	}
 	return nil
@@ -175,12 +192,12 @@ func (a *flags) Update(groups []uint32, args []*vec.Vector, rows []int32) error 
 	return nil
 }
 
-func (a *flags) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *flags) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*flags)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] {
 			a.fold(to, o.val[g])
 		}
@@ -229,12 +246,12 @@ func (a *bits) Update(groups []uint32, args []*vec.Vector, rows []int32) error {
 	return nil
 }
 
-func (a *bits) Merge(other expr.Accumulator, mapping []uint32) error {
+func (a *bits) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*bits)
 	if !ok {
 		return mismatch(a, other)
 	}
-	for g, to := range mapping {
+	for g, to := range pairs(groups, into) {
 		if o.seen[g] {
 			a.fold(to, o.val[g])
 		}

@@ -116,7 +116,7 @@ var feeds = map[string]feed{
 			}
 		}
 		// b's group 0 has no rows and goes to a's group 0, which is not asked for.
-		if err := a.Merge(b, []uint32{0, 2}); err != nil {
+		if err := a.Merge(b, nil, []uint32{0, 2}); err != nil {
 			return nil, err
 		}
 		return shifted{a}, nil
@@ -240,7 +240,7 @@ func TestApproxDistinct(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := parts[0].Merge(parts[1], []uint32{0}); err != nil {
+		if err := parts[0].Merge(parts[1], nil, []uint32{0}); err != nil {
 			t.Fatal(err)
 		}
 		out := vec.New(res.Ret, 1)
@@ -270,7 +270,7 @@ func TestMergeOfDifferentKinds(t *testing.T) {
 				err = fail.New(fail.Internal, "panic")
 			}
 		}()
-		return a.Merge(b, nil)
+		return a.Merge(b, nil, nil)
 	}
 	for i, a := range accs {
 		for j, b := range accs {

@@ -19,7 +19,11 @@ type def struct {
 	vol   expr.Volatility
 	// nulls functions see NULL arguments.
 	nulls bool
-	sigs  []sig
+	// zero (EmptyIsZero), inOrder and grows are those of [expr.AggFunc].
+	zero, inOrder, grows bool
+	// window is the kind of a window function.
+	window expr.WindowKind
+	sigs   []sig
 }
 
 // sig is one overload. in lists parameter patterns separated by commas; the last
@@ -42,6 +46,7 @@ type overload struct {
 	variadic bool
 	scalar   *expr.ScalarFunc
 	aggFn    *expr.AggFunc
+	winFn    *expr.WindowFunc
 }
 
 type entry struct {
@@ -51,14 +56,14 @@ type entry struct {
 
 // registry implements expr.Registry over two tables.
 type registry struct {
-	scalars, aggs map[string]*entry
-	help          []expr.FuncHelp
+	scalars, aggs, windows map[string]*entry
+	help                   []expr.FuncHelp
 }
 
 // Default returns the registry of all built-in functions. It is built once per
 // call and immutable.
 func Default() expr.Registry {
-	r := &registry{scalars: map[string]*entry{}, aggs: map[string]*entry{}}
+	r := &registry{scalars: map[string]*entry{}, aggs: map[string]*entry{}, windows: map[string]*entry{}}
 	for _, table := range [][]def{
 		operatorTable, mathTable, textTable, patternTable, timeTable, nullTable,
 		jsonTable, vectorTable, listTable, sessionTable,
@@ -70,6 +75,9 @@ func Default() expr.Registry {
 	for _, d := range aggregateTable {
 		r.add(r.aggs, d, "aggregate")
 	}
+	for _, d := range windowTable {
+		r.add(r.windows, d, "window")
+	}
 	sort.Slice(r.help, func(i, j int) bool { return r.help[i].Name < r.help[j].Name })
 	return r
 }
@@ -78,7 +86,7 @@ func (r *registry) add(to map[string]*entry, d def, kind string) {
 	names := strings.Fields(d.names)
 	e := &entry{name: names[0], help: d.help}
 	for i := range d.sigs {
-		e.overloads = append(e.overloads, d.ready(names[0], &d.sigs[i]))
+		e.overloads = append(e.overloads, d.ready(names[0], &d.sigs[i], kind))
 	}
 	for _, n := range names {
 		to[n] = e
@@ -88,7 +96,7 @@ func (r *registry) add(to map[string]*entry, d def, kind string) {
 	}
 }
 
-func (d *def) ready(name string, s *sig) *overload {
+func (d *def) ready(name string, s *sig, kind string) *overload {
 	o := &overload{sig: *s}
 	in := s.in
 	if strings.HasSuffix(in, "...") {
@@ -99,8 +107,12 @@ func (d *def) ready(name string, s *sig) *overload {
 			o.params = append(o.params, strings.TrimSpace(p))
 		}
 	}
-	if s.agg != nil {
-		o.aggFn = &expr.AggFunc{Name: name, EmptyIsZero: name == "count" || name == "approx_distinct", New: s.agg}
+	switch kind {
+	case "aggregate":
+		o.aggFn = &expr.AggFunc{Name: name, EmptyIsZero: d.zero, InOrder: d.inOrder, Grows: d.grows, New: s.agg}
+		return o
+	case "window":
+		o.winFn = &expr.WindowFunc{Name: name, Kind: d.window}
 		return o
 	}
 	o.scalar = &expr.ScalarFunc{Name: name, Volatility: d.vol, CalledOnNull: d.nulls, Eval: s.eval, Prepare: s.prepare}
@@ -125,6 +137,14 @@ func (r *registry) Scalar(name string, args []types.Type) (expr.Resolved, error)
 func (r *registry) Aggregate(name string, args []types.Type) (expr.Resolved, error) {
 	return r.resolve(r.aggs, name, args)
 }
+
+// Window implements expr.Registry.
+func (r *registry) Window(name string, args []types.Type) (expr.Resolved, error) {
+	return r.resolve(r.windows, name, args)
+}
+
+// IsWindow implements expr.Registry.
+func (r *registry) IsWindow(name string) bool { return r.windows[strings.ToLower(name)] != nil }
 
 // IsAggregate implements expr.Registry.
 func (r *registry) IsAggregate(name string) bool { return r.aggs[strings.ToLower(name)] != nil }
@@ -184,7 +204,7 @@ func (e *entry) best(args []types.Type) (*expr.Resolved, int, error) {
 		}
 		if cost < least || found == nil && cost < noFit {
 			least = cost
-			found = &expr.Resolved{Scalar: o.scalar, Agg: o.aggFn, Params: params, Ret: ret}
+			found = &expr.Resolved{Scalar: o.scalar, Agg: o.aggFn, Window: o.winFn, Params: params, Ret: ret}
 		}
 	}
 	if found == nil {
@@ -288,6 +308,9 @@ func numberRank(t types.Type) int {
 func (r *registry) unknown(name string) error {
 	err := fail.New(fail.UndefinedFunction, "there is no function %s", name)
 	lower := strings.ToLower(name)
+	if r.windows[lower] != nil {
+		return err.WithHint("%s is a window function: write %s(…) OVER (…).", name, name)
+	}
 	if r.scalars[lower] != nil || r.aggs[lower] != nil {
 		return err.WithHint("%s is used in the wrong place: aggregates cannot be called as scalars, nor scalars as aggregates.", name)
 	}

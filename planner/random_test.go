@@ -145,13 +145,23 @@ func (w *writer) source() (string, []string) {
 	}
 }
 
+// window is a window call whose value does not depend on the order of ties.
+func (w *writer) window(from []string) string {
+	order := ""
+	if w.chance("ordered", 60) {
+		order = " ORDER BY " + w.number(from) + w.pick("direction", "", " DESC", " NULLS FIRST")
+	}
+	return w.pick("window call", "rank()", "dense_rank()", "sum(x.a)", "count(*)", "count(*) FILTER (WHERE x.a > 1)", "max("+w.number(from)+")") +
+		" OVER (PARTITION BY " + w.pick("partition", "x.s", "x.s, x.a", "x.s", w.number(from)) + order + ")"
+}
+
 func (w *writer) query() string {
 	from, aliases := w.source()
 	where := ""
 	if w.chance("where", 80) {
 		where = " WHERE " + w.cond(aliases, true)
 	}
-	switch w.pick("shape", "plain", "plain", "group", "sets", "distinct", "nested", "aggregate") {
+	switch w.pick("shape", "plain", "plain", "group", "sets", "distinct", "nested", "aggregate", "window", "qualify") {
 	case "sets":
 		sets := w.pick("sets", "ROLLUP (x.s, x.a)", "CUBE (x.a, x.s)", "GROUPING SETS ((x.s), (x.a, x.s))", "x.s, ROLLUP (x.a)", "GROUPING SETS ((x.a), (x.s), ())")
 		sql := "SELECT x.s, x.a, count(*) AS n, grouping(x.s, x.a) FROM " + from + where + " GROUP BY " + sets
@@ -165,6 +175,11 @@ func (w *writer) query() string {
 			having = " HAVING count(*) > 1"
 		}
 		return "SELECT x.s, count(*), sum(" + w.number(aliases) + ") FROM " + from + where + " GROUP BY x.s" + having
+	case "window":
+		return "SELECT z.s, z.n, z.w FROM (SELECT x.s AS s, " + w.number(aliases) + " AS n, " + w.window(aliases) + " AS w FROM " + from + where + ") z" +
+			w.pick("outer", "", " WHERE z.s = 'x'", " WHERE z.w > 1", " WHERE z.s IS NOT NULL AND z.n > 1")
+	case "qualify":
+		return "SELECT x.s, sum(x.a) AS n FROM " + from + where + " GROUP BY x.s QUALIFY rank() OVER (ORDER BY count(*)) " + w.pick("qualify", "= 1", "< 3", "> 1")
 	case "distinct":
 		return "SELECT DISTINCT " + w.number(aliases) + " FROM " + from + where
 	case "nested":

@@ -119,6 +119,8 @@ func run(n plan.Node) (relation, error) {
 		return runAggregate(x, in[0])
 	case *plan.GroupingSets:
 		return runGroupingSets(x, in[0])
+	case *plan.Window:
+		return runWindow(x, in[0])
 	case *plan.Join:
 		return runJoin(x, in[0], in[1])
 	case *plan.Sort:

@@ -106,6 +106,8 @@ func detail(n plan.Node) string {
 		return "[" + named(x.Groups) + "] [" + aggs(x.Aggs) + "]"
 	case *plan.GroupingSets:
 		return fmt.Sprintf("[%s] %v [%s]%s", named(x.Groups), x.Sets, aggs(x.Aggs), marks(x.Marks))
+	case *plan.Window:
+		return windows(x)
 	case *plan.Join:
 		return join(x)
 	case *plan.Sort:
@@ -130,6 +132,18 @@ func marks(ms []plan.GroupingMark) string {
 		s += fmt.Sprintf(" %s#%d of %v", m.Name, m.ID, m.Keys)
 	}
 	return s
+}
+
+func windows(x *plan.Window) string {
+	parts := make([]string, len(x.PartitionBy))
+	for i, e := range x.PartitionBy {
+		parts[i] = show(e)
+	}
+	out := "[" + strings.Join(parts, ", ") + "] [" + keys(x.OrderBy) + "]"
+	for _, c := range x.Calls {
+		out += fmt.Sprintf(" #%d=%s", c.ID, c)
+	}
+	return out
 }
 
 func aggs(as []plan.AggCall) string {

@@ -61,10 +61,12 @@ type Accumulator interface {
 	// Update folds rows into their groups: groups[i] is the group of row rows[i],
 	// or of row i with nil rows. args have any encoding.
 	Update(groups []uint32, args []*vec.Vector, rows []int32) error
-	// Merge folds other's group g into group mapping[g]. It leaves other as it is
-	// and shares nothing with it that a later call changes.
-	Merge(other Accumulator, mapping []uint32) error
-	// Finish appends the results of groups [from, from+n) to out.
+	// Merge folds other's group groups[i], or i with nil groups, into group into[i],
+	// for each i in turn. It leaves other as it is and shares nothing with it that a
+	// later call changes.
+	Merge(other Accumulator, groups, into []uint32) error
+	// Finish appends the results of groups [from, from+n) to out. The groups may be
+	// folded into and finished again.
 	Finish(out *vec.Vector, from, n int) error
 }
 
@@ -73,6 +75,10 @@ type AggFunc struct {
 	Name string
 	// EmptyIsZero functions answer 0 over no rows (count); the others NULL.
 	EmptyIsZero bool
+	// InOrder functions depend on the order in which rows are folded.
+	InOrder bool
+	// Grows says that the state of a group holds its rows.
+	Grows bool
 	// New makes an accumulator for arguments of these types.
 	New func(args []types.Type, ret types.Type) Accumulator
 }
@@ -82,6 +88,7 @@ type AggFunc struct {
 type Resolved struct {
 	Scalar *ScalarFunc
 	Agg    *AggFunc
+	Window *WindowFunc
 	Params []types.Type
 	Ret    types.Type
 }
@@ -94,8 +101,12 @@ type Registry interface {
 	// no overload fits (the message lists the overloads).
 	Scalar(name string, args []types.Type) (Resolved, error)
 	Aggregate(name string, args []types.Type) (Resolved, error)
-	// IsAggregate reports whether the name is an aggregate function.
+	// Window resolves a function that stands with OVER only, as the two above do.
+	Window(name string, args []types.Type) (Resolved, error)
+	// IsAggregate and IsWindow report whether the name is such a function. A name
+	// can be both (first_value): with OVER it is then the window function.
 	IsAggregate(name string) bool
+	IsWindow(name string) bool
 	// Names lists all names with one line of help each, sorted.
 	Names() []FuncHelp
 }

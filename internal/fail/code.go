@@ -55,6 +55,12 @@ const (
 	Conflict
 	Corrupt
 	Locked
+	Windowing
+	UndefinedObject
+	InvalidReference
+	FrameSize
+	NtileArgument
+	NthValueArgument
 	Internal
 	numCodes
 )
@@ -131,6 +137,12 @@ var codeTable = [numCodes]codeRow{
 	Conflict:           {"serialization_failure", "40001", grpcUnavailable, http.StatusConflict},
 	Corrupt:            {"data_corrupted", "XX001", grpcInternal, http.StatusInternalServerError},
 	Locked:             {"lock_not_available", "55P03", grpcUnavailable, http.StatusServiceUnavailable},
+	Windowing:          {"windowing_error", "42P20", grpcInvalidArgument, http.StatusBadRequest},
+	UndefinedObject:    {"undefined_object", "42704", grpcInvalidArgument, http.StatusBadRequest},
+	InvalidReference:   {"invalid_column_reference", "42P10", grpcInvalidArgument, http.StatusBadRequest},
+	FrameSize:          {"invalid_preceding_or_following_size", "22013", grpcInvalidArgument, http.StatusBadRequest},
+	NtileArgument:      {"invalid_argument_for_ntile_function", "22014", grpcInvalidArgument, http.StatusBadRequest},
+	NthValueArgument:   {"invalid_argument_for_nth_value_function", "22016", grpcInvalidArgument, http.StatusBadRequest},
 	Internal:           {"internal_error", "XX000", grpcInternal, http.StatusInternalServerError},
 }
 

@@ -67,6 +67,8 @@ func Arguments(n Node) string {
 		a.list("groups", named(x.Groups))
 		a.list("sets", x.setTexts())
 		a.list("aggregates", aggregates(x.Aggs))
+	case *Window:
+		a.window(x)
 	case *Join:
 		a.join(x)
 	case *Sort:

@@ -37,6 +37,8 @@ func mapOwn(n Node, f func(expr.Expr) expr.Expr) Node {
 		k := *x
 		k.Groups, k.Aggs = mapNamed(x.Groups, f), mapAggs(x.Aggs, f)
 		return &k
+	case *Window:
+		return MapWindow(x, f)
 	case *Join:
 		k := *x
 		k.Residual = f(x.Residual)

@@ -379,7 +379,7 @@ func (a *Aggregate) merge(ctx context.Context, merged *aggLocal, full []*aggLoca
 	}
 	for w, l := range full {
 		for i, acc := range merged.accs {
-			if err := acc.Merge(l.accs[i], mapping[w]); err != nil {
+			if err := acc.Merge(l.accs[i], nil, mapping[w]); err != nil {
 				return nil, err
 			}
 		}

@@ -202,7 +202,7 @@ func (t *setTable) coarsen(w *sched.Worker, keys []int) (*setTable, error) {
 		return nil, err
 	}
 	for i, acc := range l.accs {
-		if err := acc.Merge(t.result.accs[i], ids); err != nil {
+		if err := acc.Merge(t.result.accs[i], nil, ids); err != nil {
 			return nil, err
 		}
 	}

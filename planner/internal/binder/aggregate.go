@@ -87,7 +87,12 @@ func callKey(a plan.AggCall) string {
 	if a.Filter != nil {
 		key += " filter " + exprKey(a.Filter)
 	}
-	for _, k := range a.OrderBy {
+	return key + keysKey(a.OrderBy)
+}
+
+func keysKey(keys []plan.SortKey) string {
+	key := ""
+	for _, k := range keys {
 		key += " order " + exprKey(k.Expr)
 		if k.Desc {
 			key += " desc"

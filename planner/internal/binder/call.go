@@ -17,14 +17,17 @@ var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_s
 func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	name := strings.ToLower(x.Name.Last().Text)
 	if x.Over != nil {
-		return nil, c.b.fail(fail.Unsupported, x.Pos(), "window functions are not supported: %s(…) OVER", name).
-			WithHint("Join with a GROUP BY of the same rows, or take the first rows with ORDER BY and LIMIT")
+		return c.window(name, x)
 	}
 	if c.b.env.Functions.IsAggregate(name) {
 		return c.aggregate(name, x)
 	}
 	if name == "grouping" || name == "grouping_id" {
 		return c.grouping(name, x)
+	}
+	if c.b.env.Functions.IsWindow(name) {
+		return nil, c.b.fail(fail.WrongObjectType, x.Pos(), "window function %s needs OVER", name).
+			WithHint("Write %s(…) OVER (PARTITION BY … ORDER BY …)", name)
 	}
 	if err := c.scalarOnly(name, x); err != nil {
 		return nil, err

@@ -21,6 +21,10 @@ type clause struct {
 	aggs *aggregation
 	// inside is the aggregate whose arguments are being bound.
 	inside string
+	// wins collects window calls; nil where they are not allowed. inWindow is the
+	// one whose parts are being bound.
+	wins     *windows
+	inWindow string
 	// aliases are the select items that a name falls back to when no column has it.
 	aliases   []*ast.SelectItem
 	expanding map[*ast.SelectItem]bool

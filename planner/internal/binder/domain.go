@@ -135,6 +135,8 @@ func (d *domain) push(n plan.Node) (plan.Node, []plan.Column, bool) {
 			return nil, nil, false
 		}
 		return d.push(d.b.separate(x))
+	case *plan.Window:
+		return d.pushWindow(x)
 	case *plan.Join:
 		return d.pushJoin(x)
 	case *plan.UnionAll:
@@ -193,6 +195,21 @@ func (d *domain) pushAggregate(x *plan.Aggregate) (plan.Node, []plan.Column, boo
 	p.Exprs = append(p.Exprs, passColumns(j, domTags).Exprs...)
 	p.Input = j
 	return p, domTags, true
+}
+
+// pushWindow adds the tags to what parts the rows: each outer value has windows of its own.
+func (d *domain) pushWindow(x *plan.Window) (plan.Node, []plan.Column, bool) {
+	in, tags, ok := d.push(x.Input)
+	if !ok {
+		return nil, nil, false
+	}
+	k := *x
+	k.Input = leaf
+	w := d.own(&k, in, tags).(*plan.Window)
+	for _, t := range tags {
+		w.PartitionBy = append(w.PartitionBy, t.Ref())
+	}
+	return w, tags, true
 }
 
 // pushFirst is LIMIT 1 of one column: the first value of the rows of each outer
@@ -418,6 +435,13 @@ func (c *cloned) produce(n plan.Node) plan.Node {
 		k.Marks = append([]plan.GroupingMark(nil), x.Marks...)
 		for i := range k.Marks {
 			k.Marks[i].Column = c.column(k.Marks[i].Column)
+		}
+		return &k
+	case *plan.Window:
+		k := *x
+		k.Calls = append([]plan.WindowCall(nil), x.Calls...)
+		for i := range k.Calls {
+			k.Calls[i].Column = c.column(k.Calls[i].Column)
 		}
 		return &k
 	case *plan.UnionAll:

@@ -53,7 +53,8 @@ type block struct {
 	scope *scope
 	node  plan.Node
 	agg   *aggregation // nil without aggregation
-	list  *clause      // binds select list, HAVING and ORDER BY
+	wins  *windows
+	list  *clause // binds select list, HAVING, QUALIFY and ORDER BY
 	items []item
 }
 
@@ -70,7 +71,10 @@ func (b *Binder) selectQuery(sel *ast.Select, order []*ast.OrderItem, outer *sco
 	if err := k.where(); err != nil {
 		return nil, err
 	}
-	k.list = &clause{b: b, scope: sc, name: "the select list", aliases: sel.Items}
+	if k.wins, err = b.newWindows(sel); err != nil {
+		return nil, err
+	}
+	k.list = &clause{b: b, scope: sc, name: "the select list", aliases: sel.Items, wins: k.wins}
 	if err := k.expandItems(); err != nil {
 		return nil, err
 	}
@@ -88,11 +92,15 @@ func (b *Binder) selectQuery(sel *ast.Select, order []*ast.OrderItem, outer *sco
 	if err != nil {
 		return nil, err
 	}
+	qualify, err := k.qualify()
+	if err != nil {
+		return nil, err
+	}
 	keys, err := k.orderBy(order)
 	if err != nil {
 		return nil, err
 	}
-	return k.finish(having, keys)
+	return k.finish(having, qualify, keys)
 }
 
 // refuse names the clauses that are read and not bound.
@@ -100,10 +108,6 @@ func (b *Binder) refuse(sel *ast.Select) error {
 	switch {
 	case len(sel.DistinctOn) > 0:
 		return b.fail(fail.Unsupported, sel.DistinctOn[0].Pos(), "DISTINCT ON is not supported").WithHint("Use GROUP BY with first_value or min")
-	case len(sel.Windows) > 0:
-		return b.unsupported(sel.Windows[0].Pos(), "WINDOW")
-	case sel.Qualify != nil:
-		return b.unsupported(sel.Qualify.Pos(), "QUALIFY")
 	}
 	return nil
 }
@@ -165,11 +169,16 @@ func (k *block) aggregated(order []*ast.OrderItem) bool {
 			return true
 		}
 	}
-	return false
+	for _, w := range k.sel.Windows {
+		if k.b.hasAggregate(w) {
+			return true
+		}
+	}
+	return k.sel.Qualify != nil && k.b.hasAggregate(k.sel.Qualify)
 }
 
 // hasAggregate looks for an aggregate call, not into subqueries.
-func (b *Binder) hasAggregate(e ast.Expr) bool {
+func (b *Binder) hasAggregate(e ast.Node) bool {
 	found := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch x := n.(type) {
@@ -177,6 +186,21 @@ func (b *Binder) hasAggregate(e ast.Expr) bool {
 			return false
 		case *ast.FuncCall:
 			found = found || x.Over == nil && b.env.Functions.IsAggregate(strings.ToLower(x.Name.Last().Text))
+		}
+		return !found
+	})
+	return found
+}
+
+// hasWindow looks for a call with OVER, not into subqueries.
+func hasWindow(e ast.Node) bool {
+	found := false
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.Query:
+			return false
+		case *ast.FuncCall:
+			found = found || x.Over != nil
 		}
 		return !found
 	})
@@ -353,8 +377,24 @@ func (k *block) having() (expr.Expr, error) {
 	if k.sel.Having == nil {
 		return nil, nil
 	}
-	k.list.name = "HAVING"
+	k.list.name, k.list.wins = "HAVING", nil
+	defer func() { k.list.wins = k.wins }()
 	return k.list.predicate(k.sel.Having)
+}
+
+// qualify binds QUALIFY, the condition over window calls, and checks the WINDOW clause.
+func (k *block) qualify() (expr.Expr, error) {
+	k.list.name = "WINDOW"
+	if err := k.wins.check(k.list); err != nil || k.sel.Qualify == nil {
+		return nil, err
+	}
+	k.list.name = "QUALIFY"
+	cond, err := k.list.predicate(k.sel.Qualify)
+	if err == nil && len(k.wins.nodes) == 0 {
+		err = k.b.fail(fail.Windowing, k.sel.Qualify.Pos(), "QUALIFY needs a window function, here or in the select list").
+			WithHint("Conditions without one stand in WHERE, or in HAVING")
+	}
+	return cond, err
 }
 
 // groupBy binds the grouping keys: a name is an input column first, then an
@@ -382,7 +422,7 @@ func (k *block) groupExprs(g *ast.GroupBy) []ast.Expr {
 		for i, it := range k.items {
 			if it.ast == nil {
 				k.agg.addGroup(it.name, it.e)
-			} else if !k.b.hasAggregate(it.ast) {
+			} else if !k.b.hasAggregate(it.ast) && !hasWindow(it.ast) {
 				out = append(out, k.items[i].ast)
 			}
 		}
@@ -501,20 +541,31 @@ func (k *block) outputNamed(e ast.Expr) (int, bool, error) {
 }
 
 // finish builds the plan above FROM and WHERE: aggregation, the subqueries of
-// the select list, HAVING, projection, DISTINCT, order.
-func (k *block) finish(having expr.Expr, keys []orderKey) (plan.Node, error) {
+// the select list, HAVING, windows, QUALIFY, projection, DISTINCT, order.
+func (k *block) finish(having, qualify expr.Expr, keys []orderKey) (plan.Node, error) {
 	var err error
 	joins := k.list.joins
+	above := func(e expr.Expr) (expr.Expr, error) { return e, nil }
 	if k.agg != nil {
 		if having, joins, err = k.aggregate(having, keys); err != nil {
 			return nil, err
 		}
+		above = k.agg.above
 	}
 	if k.node, err = k.b.applyAll(k.node, joins); err != nil {
 		return nil, err
 	}
 	if having != nil {
 		k.node = &plan.Filter{Input: k.node, Pred: having}
+	}
+	if k.node, err = k.wins.stack(k.node, above); err != nil {
+		return nil, err
+	}
+	if qualify, err = above(qualify); err != nil {
+		return nil, err
+	}
+	if qualify != nil {
+		k.node = &plan.Filter{Input: k.node, Pred: qualify}
 	}
 	return k.project(keys)
 }

@@ -32,6 +32,8 @@ func prune(n plan.Node, need idSet) plan.Node {
 		return pruneAggregate(x, need)
 	case *plan.GroupingSets:
 		return pruneGroupingSets(x, need)
+	case *plan.Window:
+		return pruneWindow(x, need)
 	case *plan.Sort:
 		below := with(need)
 		for _, k := range x.Keys {
@@ -145,6 +147,27 @@ func pruneGroupingSets(x *plan.GroupingSets, need idSet) plan.Node {
 		if need[m.ID] {
 			k.Marks = append(k.Marks, m)
 		}
+	}
+	k.Input = prune(x.Input, below)
+	return k
+}
+
+// pruneWindow drops calls that nobody reads, and the node with the last of them.
+func pruneWindow(x *plan.Window, need idSet) plan.Node {
+	k := &plan.Window{PartitionBy: x.PartitionBy, OrderBy: x.OrderBy}
+	below := with(need, x.PartitionBy...)
+	for _, key := range x.OrderBy {
+		expr.Columns(key.Expr, below)
+	}
+	for _, c := range x.Calls {
+		if !need[c.ID] {
+			continue
+		}
+		k.Calls = append(k.Calls, c)
+		below = with(with(below, c.Args...), c.Filter, c.Frame.Key)
+	}
+	if len(k.Calls) == 0 {
+		return prune(x.Input, need)
 	}
 	k.Input = prune(x.Input, below)
 	return k

@@ -16,6 +16,8 @@ import (
 //   - Below grouping go conditions on grouping columns only, and none where there
 //     are no groups, since the one row of an ungrouped aggregate is always there;
 //     below grouping sets go those on keys that are in every set.
+//   - Below window functions go conditions on what parts the rows only: they take or
+//     leave whole partitions.
 //   - Below an outer join go conditions on its preserved side only. Its own ON
 //     conditions go down the null-supplying side only: on the preserved side they
 //     decide about matches, not about rows.
@@ -39,6 +41,8 @@ func push(n plan.Node, preds []expr.Expr) plan.Node {
 		return pushAggregate(x, preds)
 	case *plan.GroupingSets:
 		return pushGroupingSets(x, preds)
+	case *plan.Window:
+		return pushWindow(x, preds)
 	case *plan.Join:
 		return pushJoin(x, preds)
 	case *plan.UnionAll:
@@ -138,6 +142,24 @@ func splitByGroups(list []plan.NamedExpr, preds []expr.Expr) (down, stay []expr.
 		}
 	}
 	return down, stay
+}
+
+func pushWindow(x *plan.Window, preds []expr.Expr) plan.Node {
+	parts := idSet{}
+	for _, e := range x.PartitionBy {
+		if c, ok := e.(*expr.Column); ok {
+			parts[c.ID] = true
+		}
+	}
+	var down, stay []expr.Expr
+	for _, p := range preds {
+		if used := reads(p); len(used) > 0 && used.within(parts) && !expr.HasVolatile(p) {
+			down = append(down, p)
+		} else {
+			stay = append(stay, p)
+		}
+	}
+	return filtered(x.WithChildren([]plan.Node{push(x.Input, down)}), stay)
 }
 
 func pushUnion(x *plan.UnionAll, preds []expr.Expr) plan.Node {
