@@ -118,6 +118,7 @@ var fieldTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double), types.DecimalOf(38, 10),
 	types.Of(types.Text), types.Of(types.Binary), types.Of(types.Date), types.Of(types.Timestamp), types.VectorOf(384),
 	types.Of(types.Sparse), types.Of(types.JSON), types.ListOf(types.Of(types.Text)), types.ListOf(types.ListOf(types.Of(types.Int64))),
+	types.Of(types.UUID), types.Of(types.Time), types.StructOf(types.Field{Name: "a b", Type: types.MapOf(types.Of(types.Text), types.Of(types.Date))}),
 }
 
 func drawObject(t *rapid.T, name string) *schema.Object {

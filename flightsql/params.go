@@ -158,7 +158,7 @@ func valuesOf(rec arrow.RecordBatch, want []types.Type) ([][]vec.Value, error) {
 }
 
 func nested(t types.Type) bool {
-	return t.Kind == types.Vector || t.Kind == types.Sparse || t.Kind == types.List
+	return t.Kind == types.Vector || t.Kind == types.Sparse || t.Nested()
 }
 
 // paramStore keeps streams of bound parameters that are too large for a handle.

@@ -225,8 +225,5 @@ func commonOf(args []types.Type) (types.Type, bool) {
 			return t, false
 		}
 	}
-	if t.Kind == types.Unknown {
-		t = types.Of(types.Text)
-	}
-	return t, true
+	return t.Settled(), true
 }

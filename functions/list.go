@@ -19,10 +19,14 @@ var listTable = []def{
 	}},
 	{names: "cardinality", help: "number of elements", sigs: []sig{
 		{in: "list", ret: "bigint", eval: listLong(func(v *vec.Vector, r int) (int64, bool) { return listLen(v, r), true })},
+		{in: "map", ret: "bigint", eval: listLong(func(v *vec.Vector, r int) (int64, bool) { return listLen(v, r), true })},
 	}},
 	{names: "array_has array_contains list_contains list_has", help: "whether a value is among the elements", sigs: []sig{{in: "list, any", bind: listAndElem("boolean"), eval: evalArrayHas}}},
 	{names: "array_position list_position", help: "where a value first is, NULL if nowhere", sigs: []sig{{in: "list, any", bind: listAndElem("bigint"), eval: evalArrayPosition}}},
-	{names: "list_element array_element []", help: "the element at a position, NULL if there is none", sigs: []sig{{in: "list, bigint", bind: bindElement, eval: evalListElement}}},
+	{names: "list_element array_element element_at list_extract map_extract_value []", help: "the element at a position, or a map's value of a key; NULL if there is none", sigs: []sig{
+		{in: "list, bigint", bind: bindElement, eval: evalListElement},
+		{in: "map, any", bind: mapAndKey(func(value types.Type) types.Type { return value }), eval: evalMapValue},
+	}},
 	{names: "array_append list_append", help: "with a value behind", nulls: true, sigs: []sig{{in: "list, any", bind: listAppend, eval: evalListAppend}}},
 	{names: "array_prepend list_prepend", help: "with a value in front", nulls: true, sigs: []sig{{in: "any, list", bind: listPrepend, eval: evalListPrepend}}},
 	{names: "array_concat list_concat array_cat", help: "both lists behind each other", sigs: []sig{{in: "list, list", bind: listConcat, eval: evalListConcat}}},

@@ -16,14 +16,23 @@ import (
 type def struct {
 	names string
 	help  string
-	vol   expr.Volatility
+	// example is a call that shows what the function does. The tests run it, and
+	// docs/functions.md shows its result.
+	example string
+	// form is what stands in the parentheses of a function that the planner binds
+	// by rules of its own; such a function has no overloads here.
+	form string
+	vol  expr.Volatility
 	// nulls functions see NULL arguments.
 	nulls bool
 	// zero (EmptyIsZero), inOrder and grows are those of [expr.AggFunc].
 	zero, inOrder, grows bool
 	// window is the kind of a window function.
 	window expr.WindowKind
-	sigs   []sig
+	// apart functions take two arguments of different meaning: an untyped literal
+	// does not take the type of the other.
+	apart bool
+	sigs  []sig
 }
 
 // sig is one overload. in lists parameter patterns separated by commas; the last
@@ -51,6 +60,7 @@ type overload struct {
 
 type entry struct {
 	name, help string
+	apart      bool
 	overloads  []*overload
 }
 
@@ -66,7 +76,7 @@ func Default() expr.Registry {
 	r := &registry{scalars: map[string]*entry{}, aggs: map[string]*entry{}, windows: map[string]*entry{}}
 	for _, table := range [][]def{
 		operatorTable, mathTable, textTable, patternTable, timeTable, nullTable,
-		jsonTable, vectorTable, listTable, sessionTable,
+		clockTable, jsonTable, vectorTable, listTable, nestedTable, sessionTable,
 	} {
 		for _, d := range table {
 			r.add(r.scalars, d, "scalar")
@@ -84,7 +94,13 @@ func Default() expr.Registry {
 
 func (r *registry) add(to map[string]*entry, d def, kind string) {
 	names := strings.Fields(d.names)
-	e := &entry{name: names[0], help: d.help}
+	if d.form != "" {
+		for _, n := range names {
+			r.help = append(r.help, expr.FuncHelp{Name: n, Kind: kind, Signature: n + "(" + d.form + ")", Help: d.help})
+		}
+		return
+	}
+	e := &entry{name: names[0], help: d.help, apart: d.apart}
 	for i := range d.sigs {
 		e.overloads = append(e.overloads, d.ready(names[0], &d.sigs[i], kind))
 	}
@@ -157,7 +173,7 @@ func (r *registry) resolve(table map[string]*entry, name string, args []types.Ty
 	if e == nil {
 		return expr.Resolved{}, r.unknown(name)
 	}
-	if other, ok := literalAsOther(args); ok {
+	if other, ok := literalAsOther(args); ok && !e.apart {
 		// An untyped literal beside a typed operand is first taken for the same type.
 		if res, cost, _ := e.best(other); res != nil && cost == 0 {
 			return *res, nil
@@ -241,6 +257,7 @@ var typeNames = map[string]types.Type{
 	"boolean": types.Of(types.Boolean), "int": types.Of(types.Int32), "bigint": types.Of(types.Int64),
 	"double": types.Of(types.Double), "text": types.Of(types.Text), "binary": types.Of(types.Binary),
 	"date": types.Of(types.Date), "timestamp": types.Of(types.Timestamp), "interval": types.Of(types.Interval),
+	"time": types.Of(types.Time), "uuid": types.Of(types.UUID),
 	"json": types.Of(types.JSON), "text[]": types.ListOf(types.Of(types.Text)),
 	"double[]": types.ListOf(types.Of(types.Double)),
 }
@@ -251,16 +268,15 @@ func typeNamed(name string) types.Type { return typeNames[name] }
 func matchPattern(pattern string, a types.Type) (types.Type, bool) {
 	switch pattern {
 	case "any":
-		if a.Kind == types.Unknown {
-			return types.Of(types.Text), true
-		}
-		return a, true
+		return a.Settled(), true
 	case "astext":
 		return types.Of(types.Text), a.Kind != types.Vector && a.Kind != types.Sparse
 	case "decimal":
 		return a.AsDecimal(), a.Kind == types.Decimal || a.Integer()
 	case "list":
 		return a, a.Kind == types.List
+	case "map":
+		return a, a.Kind == types.Map
 	case "vector":
 		return a, a.Kind == types.Vector
 	case "jsontext":

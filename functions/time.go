@@ -21,9 +21,11 @@ var timeTable = []def{
 	{names: "current_date today", help: "the statement's date, UTC", vol: expr.Stable, sigs: []sig{{ret: "date", eval: evalToday}}},
 	{names: "date_trunc", help: "cut to a unit: year, quarter, month, week, day, hour, minute, second, …", sigs: []sig{
 		{in: "text, timestamp", ret: "timestamp", eval: evalDateTrunc},
+		{in: "text, interval", ret: "interval", eval: evalSpanTrunc},
 	}},
 	{names: "date_part extract datepart", help: "a part as a whole number: year, month, day, hour, minute, second, dow, isodow, doy, week, isoyear, quarter, epoch, …", sigs: []sig{
 		{in: "text, timestamp", ret: "bigint", eval: evalDatePart},
+		{in: "text, time", ret: "bigint", eval: evalTimePart},
 		{in: "text, interval", ret: "bigint", eval: evalSpanPart},
 	}},
 	{names: "epoch to_unixtime", help: "seconds since 1970-01-01, with fraction", sigs: []sig{{in: "timestamp", ret: "double", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {

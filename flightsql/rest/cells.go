@@ -18,7 +18,7 @@ import (
 
 // appendCell renders row i of a column as JSON: numbers with all digits,
 // infinities and NaN as text, timestamps as RFC 3339 in UTC, binary as base64,
-// vectors and lists as arrays. It allocates nothing but buf for the types that
+// vectors and lists as arrays, structs and maps as objects. It allocates nothing but buf for the types that
 // result columns usually have.
 func appendCell(buf []byte, col *vec.Vector, i int) []byte {
 	if col.IsNull(i) {
@@ -39,6 +39,9 @@ func appendCell(buf []byte, col *vec.Vector, i int) []byte {
 		return appendFloat(buf, col.Float64s[at], 64)
 	case types.Decimal:
 		return appendDecimal(buf, col.Decimals[at], int(col.Type.Scale))
+	case types.UUID:
+		buf = vec.AppendUUID(append(buf, '"'), col.Decimals[at])
+		return append(buf, '"')
 	case types.Text, types.Unknown:
 		return appendText(buf, col.Strings.At(at))
 	case types.JSON:
@@ -85,6 +88,25 @@ func appendNested(buf []byte, col *vec.Vector, at int) []byte {
 			buf = appendCell(buf, col.Child, int(k))
 		}
 		return append(buf, ']')
+	case types.Struct:
+		buf = append(buf, '{')
+		for k, f := range col.Type.Fields {
+			if k > 0 {
+				buf = append(buf, ',')
+			}
+			buf = appendCell(append(appendText(buf, f.Name), ':'), col.Fields[k], at)
+		}
+		return append(buf, '}')
+	case types.Map:
+		keys, values := col.Child.Fields[0], col.Child.Fields[1]
+		buf = append(buf, '{')
+		for k := col.Offsets[at]; k < col.Offsets[at+1]; k++ {
+			if k > col.Offsets[at] {
+				buf = append(buf, ',')
+			}
+			buf = appendCell(append(appendText(buf, keys.Value(int(k)).String()), ':'), values, int(k))
+		}
+		return append(buf, '}')
 	}
 	return appendText(buf, col.Value(at).String())
 }

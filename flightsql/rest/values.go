@@ -32,7 +32,7 @@ func parseValue(raw json.RawMessage, want types.Type) (vec.Value, error) {
 	case map[string]any:
 		return vec.Value{Type: types.Of(types.JSON), Str: string(bytes.TrimSpace(raw))}, nil
 	case []any:
-		if want.Kind == types.JSON {
+		if want.Kind == types.JSON || want.Kind == types.Map || want.Kind == types.List && want.Elem.Nested() { // a cast reads it
 			return vec.Value{Type: types.Of(types.JSON), Str: string(bytes.TrimSpace(raw))}, nil
 		}
 		if want.Kind == types.Vector {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestValuesAsJSON(t *testing.T) {
+	pair := types.StructOf(types.Field{Name: "a", Type: types.Of(types.Int32)}, types.Field{Name: `b"`, Type: types.Of(types.Text)})
 	for _, v := range []struct {
 		value vec.Value
 		want  string
@@ -36,6 +37,11 @@ func TestValuesAsJSON(t *testing.T) {
 		{vec.Value{Type: types.Of(types.Sparse), Sparse: vec.SparseRow{Indices: []uint32{1, 7}, Values: []float32{0.5, 1}}}, `{"indices":[1,7],"values":[0.5,1]}`},
 		{vec.Value{Type: types.ListOf(types.Of(types.Text)), List: []vec.Value{vec.Text("a"), vec.Null(types.Of(types.Text))}}, `["a",null]`},
 		{vec.Value{Type: types.Of(types.Interval), Span: vec.Span{Days: 2}}, `"2 days"`},
+		{vec.Value{Type: types.Of(types.Time), Int: 36_000_000_000}, `"10:00:00"`},
+		{vec.UUIDValue([16]byte{0x55, 15: 1}), `"55000000-0000-0000-0000-000000000001"`},
+		{vec.Value{Type: pair, List: []vec.Value{vec.Int32(1), vec.Text(`"`)}}, `{"a":1,"b\"":"\""}`},
+		{vec.Value{Type: types.MapOf(types.Of(types.Int32), types.Of(types.Double)), List: []vec.Value{{List: []vec.Value{vec.Int32(7), vec.Double(1.5)}}}}, `{"7":1.5}`},
+		{vec.Value{Type: types.ListOf(pair), List: []vec.Value{{Type: pair, List: []vec.Value{vec.Null(types.Of(types.Int32)), vec.Text("x")}}}}, `[{"a":null,"b\"":"x"}]`},
 	} {
 		flat := vec.New(v.value.Type, 2)
 		flat.Append(v.value)

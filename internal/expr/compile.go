@@ -197,7 +197,7 @@ func operandRank(e Expr) int {
 	switch e.(type) {
 	case *Column, *Const:
 		switch e.Type().Kind {
-		case types.Boolean, types.Int32, types.Int64, types.Double, types.Date, types.Timestamp:
+		case types.Boolean, types.Int32, types.Int64, types.Double, types.Date, types.Timestamp, types.Time:
 			return rankFixed
 		}
 		return rankText

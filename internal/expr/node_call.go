@@ -85,11 +85,11 @@ func (nd *callNode) call(env *Env, args []*vec.Vector, n int) (*vec.Vector, erro
 	return evalInto(nd.run, nd.typ, env, args, n)
 }
 
-// evalInto runs a function into a new vector: for lists an empty one that the
+// evalInto runs a function into a new vector: for lists and maps an empty one that the
 // function appends to, else one of n rows.
 func evalInto(run EvalFunc, t types.Type, env *Env, args []*vec.Vector, n int) (*vec.Vector, error) {
 	var out *vec.Vector
-	if t.Kind == types.List {
+	if t.Listed() {
 		out = vec.New(t, n)
 	} else {
 		out = vec.NewFlat(t, n)

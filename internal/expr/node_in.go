@@ -20,7 +20,7 @@ type inNode struct {
 func newInNode(arg node, t types.Type, vals []vec.Value, negate bool) *inNode {
 	nd := &inNode{arg: arg, negate: negate}
 	switch t.Kind {
-	case types.Int32, types.Int64, types.Date, types.Timestamp:
+	case types.Int32, types.Int64, types.Date, types.Timestamp, types.Time:
 		nd.ints = make(map[int64]struct{}, len(vals))
 	case types.Text, types.Binary, types.Unknown, types.JSON:
 		nd.texts = make(map[string]struct{}, len(vals))

@@ -70,6 +70,52 @@ func SubTimeSpan(a, b *vec.Vector, n int, out *vec.Vector) error {
 	return nil
 }
 
+// AddClockSpan is TIME plus INTERVAL: the time of the day, round the clock. Days
+// and months of the interval do not count.
+func AddClockSpan(a, b *vec.Vector, n int, out *vec.Vector) error {
+	spans := spread(b.Spans, b, n)
+	for i, us := range spread(a.Int64s, a, n) {
+		out.Int64s[i] = ClockOf(us + ClockOf(FloorDiv(spans[i].Nanos, 1000)))
+	}
+	return nil
+}
+
+// AddSpanClock is INTERVAL plus TIME.
+func AddSpanClock(a, b *vec.Vector, n int, out *vec.Vector) error { return AddClockSpan(b, a, n, out) }
+
+// SubClockSpan is TIME minus INTERVAL, round the clock.
+func SubClockSpan(a, b *vec.Vector, n int, out *vec.Vector) error {
+	spans := spread(b.Spans, b, n)
+	for i, us := range spread(a.Int64s, a, n) {
+		out.Int64s[i] = ClockOf(us - ClockOf(FloorDiv(spans[i].Nanos, 1000)))
+	}
+	return nil
+}
+
+// SubClocks is TIME minus TIME, an INTERVAL.
+func SubClocks(a, b *vec.Vector, n int, out *vec.Vector) error {
+	y := spread(b.Int64s, b, n)
+	for i, us := range spread(a.Int64s, a, n) {
+		out.Spans[i] = vec.Span{Nanos: (us - y[i]) * 1000}
+	}
+	return nil
+}
+
+// AddDateClock is DATE plus TIME, a TIMESTAMP.
+func AddDateClock(a, b *vec.Vector, n int, out *vec.Vector) error {
+	clocks := spread(b.Int64s, b, n)
+	for i, d := range spread(a.Int32s, a, n) {
+		day, ok := DateToMicros(d)
+		if out.Int64s[i] = day + clocks[i]; !ok || out.Int64s[i] < day {
+			return overflow(a, b, i, "+", out.Type)
+		}
+	}
+	return nil
+}
+
+// AddClockDate is TIME plus DATE.
+func AddClockDate(a, b *vec.Vector, n int, out *vec.Vector) error { return AddDateClock(b, a, n, out) }
+
 // SubTimes is TIMESTAMP minus TIMESTAMP: an INTERVAL of whole days and a time.
 func SubTimes(a, b *vec.Vector, n int, out *vec.Vector) error {
 	x, y := micros(a, n), micros(b, n)

@@ -56,9 +56,9 @@ func castFlat(v *vec.Vector, to types.Type, try bool) (*vec.Vector, error) {
 		return &k, nil
 	}
 	c := &caster{in: v, to: to, try: try}
-	if to.Kind == types.List {
+	if to.Nested() {
 		c.out = vec.New(to, v.N)
-		return c.out, c.lists()
+		return c.out, c.nested()
 	}
 	c.out = vec.NewFlat(to, v.N)
 	c.out.Valid = v.Valid.Clone()
@@ -171,9 +171,31 @@ func (c *caster) conversion() func(i int) error {
 			return c.dateToTimestamp
 		}
 	case types.Timestamp:
-		if c.to.Kind == types.Date {
+		switch c.to.Kind {
+		case types.Date:
 			return c.timestampToDate
+		case types.Time:
+			return func(i int) error {
+				c.out.Int64s[i] = ClockOf(c.in.Int64s[i])
+				return nil
+			}
 		}
+	case types.Time:
+		if c.to.Kind == types.Interval {
+			return func(i int) error {
+				c.out.Spans[i] = vec.Span{Nanos: c.in.Int64s[i] * 1000}
+				return nil
+			}
+		}
+	case types.Interval:
+		if c.to.Kind == types.Time {
+			return func(i int) error {
+				c.out.Int64s[i] = ClockOf(FloorDiv(c.in.Spans[i].Nanos, 1000))
+				return nil
+			}
+		}
+	case types.UUID, types.Binary:
+		return c.uuidBytes()
 	case types.List:
 		if c.to.Kind == types.Vector {
 			return c.listToVector()
@@ -344,70 +366,4 @@ func (c *caster) listToVector() func(int) error {
 
 func wrongDim(n int, to types.Type) error {
 	return fail.New(fail.InvalidVector, "a vector of %d dimensions where %s is needed", n, to)
-}
-
-// lists fills a list result: from another list, a vector, text or JSON.
-func (c *caster) lists() error {
-	in := c.in
-	switch in.Type.Kind {
-	case types.List:
-		child, err := Cast(in.Child, *c.to.Elem, c.try)
-		if err != nil {
-			// Perhaps of an element that no row has: look at the rows' own only.
-			in = ownElements(in)
-			if child, err = Cast(in.Child, *c.to.Elem, c.try); err != nil {
-				return err
-			}
-		}
-		c.out.Child = child.Flatten()
-		c.out.Offsets, c.out.N, c.out.Valid = in.Offsets, in.N, in.Valid
-		return nil
-	case types.Vector, types.Text, types.Unknown, types.JSON:
-	default:
-		return fail.New(fail.DatatypeMismatch, "cannot cast %s to %s", in.Type, c.to)
-	}
-	for i := range in.N {
-		if in.IsNull(i) {
-			c.out.AppendNull()
-			continue
-		}
-		val, err := c.listValue(i)
-		switch {
-		case err == nil:
-			c.out.Append(val)
-		case c.try:
-			c.out.AppendNull()
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
-// ownElements copies a list column without the elements that no row has.
-func ownElements(in *vec.Vector) *vec.Vector {
-	out := vec.New(in.Type, in.N)
-	for i := range in.N {
-		if in.IsNull(i) {
-			out.AppendNull()
-		} else {
-			out.AppendRows(in, []int32{int32(i)}, 1)
-		}
-	}
-	return out
-}
-
-func (c *caster) listValue(i int) (vec.Value, error) {
-	val := vec.Value{Type: c.to}
-	if c.in.Type.Kind != types.Vector {
-		return ParseList(c.in.Strings.At(i), c.to)
-	}
-	for _, f := range c.in.Value(i).Vec {
-		e, err := CastValue(vec.Double(float64(f)), *c.to.Elem, false)
-		if err != nil {
-			return val, err
-		}
-		val.List = append(val.List, e)
-	}
-	return val, nil
 }

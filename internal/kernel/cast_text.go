@@ -21,6 +21,9 @@ func (c *caster) toText(i int) error {
 		c.out.Strings.Set(i, string(strconv.AppendInt(buf[:0], int64(c.in.Int32s[i]), 10)))
 	case types.Int64:
 		c.out.Strings.Set(i, string(strconv.AppendInt(buf[:0], c.in.Int64s[i], 10)))
+	case types.UUID:
+		var buf [40]byte
+		c.out.Strings.Set(i, string(vec.AppendUUID(buf[:0], c.in.Decimals[i])))
 	default:
 		c.out.Strings.Set(i, c.in.Value(i).String())
 	}
@@ -49,7 +52,7 @@ func (c *caster) toJSON() func(int) error {
 
 // AppendJSON appends a value as JSON: numbers as numbers (a double that JSON
 // cannot hold as null), times and other types as strings, lists and vectors as
-// arrays, JSON as it is.
+// arrays, structs and maps as objects (a map's keys as text), JSON as it is.
 func AppendJSON(dst []byte, v vec.Value) []byte {
 	if v.Null {
 		return append(dst, "null"...)
@@ -79,6 +82,8 @@ func AppendJSON(dst []byte, v vec.Value) []byte {
 			dst = AppendJSON(dst, e)
 		}
 		return append(dst, ']')
+	case types.Struct, types.Map:
+		return appendObject(dst, v)
 	case types.Sparse:
 		dst = append(dst, '{')
 		for i, ix := range v.Sparse.Indices {
@@ -151,6 +156,16 @@ func (c *caster) fromText(at func(int) string) func(int) error {
 			c.out.Int64s[i], err = ParseTimestamp(at(i))
 			return err
 		}
+	case types.Time:
+		return func(i int) (err error) {
+			c.out.Int64s[i], err = ParseTime(at(i))
+			return err
+		}
+	case types.UUID:
+		return func(i int) (err error) {
+			c.out.Decimals[i], err = ParseUUID(at(i))
+			return err
+		}
 	case types.Interval:
 		return func(i int) (err error) {
 			c.out.Spans[i], err = ParseInterval(at(i))
@@ -210,7 +225,7 @@ func quote(s string) string {
 	return `"` + s + `"`
 }
 
-func invalidText(s string, t types.Type) error {
+func invalidText(s string, t types.Type) *fail.Error {
 	return fail.New(fail.InvalidText, "%s is not a valid %s", quote(s), t)
 }
 
@@ -338,30 +353,4 @@ func sortedSparse(pairs map[uint32]float32) vec.SparseRow {
 		row.Values = append(row.Values, pairs[ix])
 	}
 	return row
-}
-
-// ParseList reads a JSON array as a list; strings and other scalars inside it
-// are cast to the element type.
-func ParseList(s string, t types.Type) (vec.Value, error) {
-	out := vec.Value{Type: t}
-	r := gjson.Parse(s)
-	if !r.IsArray() || !vec.ValidJSON(s) {
-		return out, fail.New(fail.InvalidText, "%s is not a list", quote(s)).WithHint("Write it as a JSON array.")
-	}
-	elemIsJSON := t.Elem.Kind == types.JSON
-	for _, e := range r.Array() {
-		val := vec.Text(e.String())
-		switch {
-		case e.Type == gjson.Null && !elemIsJSON:
-			val = vec.Null(*t.Elem)
-		case e.Type != gjson.String || elemIsJSON:
-			val = vec.Text(e.Raw)
-		}
-		val, err := CastValue(val, *t.Elem, false)
-		if err != nil {
-			return out, err
-		}
-		out.List = append(out.List, val)
-	}
-	return out, nil
 }

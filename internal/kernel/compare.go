@@ -91,7 +91,7 @@ func compareFast(op Op, a, b *vec.Vector, constant bool, out []bool) bool {
 		} else {
 			intsVV(op, a.Int32s, b.Int32s, out)
 		}
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		if constant {
 			intsVC(op, a.Int64s, b.Int64s[0], out)
 		} else {
@@ -105,7 +105,7 @@ func compareFast(op Op, a, b *vec.Vector, constant bool, out []bool) bool {
 		} else {
 			return false
 		}
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		if a.Type.Scale != b.Type.Scale {
 			return false
 		}
@@ -297,7 +297,7 @@ func SelectConst(op Op, v, c *vec.Vector, rows []int32) ([]int32, bool) {
 	case types.Int32, types.Date:
 		out = make([]int32, n)
 		k = selectInts(op, v.Int32s, c.Int32s[0], rows, out)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		out = make([]int32, n)
 		k = selectInts(op, v.Int64s, c.Int64s[0], rows, out)
 	case types.Double:
@@ -516,7 +516,7 @@ func EqualRows(a *vec.Vector, i int, b *vec.Vector, j int) bool {
 	switch a.Type.Kind {
 	case types.Int32, types.Date:
 		return a.Int32s[i] == b.Int32s[j]
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		return a.Int64s[i] == b.Int64s[j]
 	case types.Text, types.Binary, types.Unknown, types.JSON:
 		x, y := &a.Strings.Views[i], &b.Strings.Views[j]
@@ -543,11 +543,11 @@ func compareValues(a *vec.Vector, i int, b *vec.Vector, j int) int {
 		return boolInt(a.Bools[i]) - boolInt(b.Bools[j])
 	case types.Int32, types.Date:
 		return cmp.Compare(a.Int32s[i], b.Int32s[j])
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		return cmp.Compare(a.Int64s[i], b.Int64s[j])
 	case types.Double:
 		return CompareDoubles(a.Float64s[i], b.Float64s[j])
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		return CompareDecimals(a.Decimals[i], a.Type.Scale, b.Decimals[j], b.Type.Scale)
 	case types.Interval:
 		return CompareSpans(a.Spans[i], b.Spans[j])
@@ -555,8 +555,15 @@ func compareValues(a *vec.Vector, i int, b *vec.Vector, j int) int {
 		return compareVectors(a.Float32s, int(a.Type.Dim), i, b.Float32s, int(b.Type.Dim), j)
 	case types.Sparse:
 		return compareSparse(a.SparseRows[i], b.SparseRows[j])
-	case types.List:
+	case types.List, types.Map:
 		return compareLists(a, i, b, j)
+	case types.Struct:
+		for k, f := range a.Fields {
+			if c := CompareRows(f, i, b.Fields[k], j); c != 0 {
+				return c
+			}
+		}
+		return 0
 	}
 	return bytes.Compare(a.Strings.Bytes(i), b.Strings.Bytes(j))
 }

@@ -36,11 +36,11 @@ func Gather(v *vec.Vector, rows []int32) *vec.Vector {
 		out.Bools = pick(v.Bools, rows)
 	case types.Int32, types.Date:
 		out.Int32s = pick(v.Int32s, rows)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		out.Int64s = pick(v.Int64s, rows)
 	case types.Double:
 		out.Float64s = pick(v.Float64s, rows)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		out.Decimals = pick(v.Decimals, rows)
 	case types.Interval:
 		out.Spans = pick(v.Spans, rows)
@@ -52,7 +52,12 @@ func Gather(v *vec.Vector, rows []int32) *vec.Vector {
 		}
 	case types.Sparse:
 		out.SparseRows = pick(v.SparseRows, rows)
-	case types.List:
+	case types.Struct:
+		out.Fields = make([]*vec.Vector, len(v.Fields))
+		for i, f := range v.Fields {
+			out.Fields[i] = Gather(f, rows)
+		}
+	case types.List, types.Map:
 		flat := vec.New(v.Type, n)
 		flat.AppendRows(v, rows, n)
 		return flat
@@ -92,7 +97,7 @@ type listOrigin struct {
 // NewMerger starts a vector of n rows of type t.
 func NewMerger(t types.Type, n int) *Merger {
 	m := &Merger{covered: vec.NewBitmap(n, false), left: n}
-	if t.Kind == types.List {
+	if t.Nested() {
 		m.out = vec.New(t, n)
 		m.out.N = 0
 		m.lists = make([]listOrigin, n)
@@ -150,11 +155,11 @@ func scatterValues(out, src *vec.Vector, rows []int32) {
 		place(out.Bools, src.Bools, rows)
 	case types.Int32, types.Date:
 		place(out.Int32s, src.Int32s, rows)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		place(out.Int64s, src.Int64s, rows)
 	case types.Double:
 		place(out.Float64s, src.Float64s, rows)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		place(out.Decimals, src.Decimals, rows)
 	case types.Interval:
 		place(out.Spans, src.Spans, rows)

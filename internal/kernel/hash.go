@@ -94,7 +94,7 @@ func hashDense(v *vec.Vector, out []uint64, fold bool) bool {
 	switch v.Type.Kind {
 	case types.Int32, types.Date:
 		hashInts(v.Int32s, out, fold)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		hashInts(v.Int64s, out, fold)
 	case types.Text, types.Binary, types.JSON, types.Unknown:
 		for i := range out {
@@ -104,7 +104,7 @@ func hashDense(v *vec.Vector, out []uint64, fold bool) bool {
 		for i, f := range v.Float64s[:len(out)] {
 			put(out, i, mix64(doubleKey(f)), fold)
 		}
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		for i, d := range v.Decimals[:len(out)] {
 			put(out, i, combine(mix64(uint64(d.HighBits())), d.LowBits()), fold)
 		}
@@ -138,11 +138,11 @@ func hashAt(v *vec.Vector, i int) uint64 {
 		return mix64(uint64(boolInt(v.Bools[i])))
 	case types.Int32, types.Date:
 		return mix64(uint64(v.Int32s[i]))
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		return mix64(uint64(v.Int64s[i]))
 	case types.Double:
 		return mix64(doubleKey(v.Float64s[i]))
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		return combine(mix64(uint64(v.Decimals[i].HighBits())), v.Decimals[i].LowBits())
 	case types.Interval:
 		days, nanos := spanKey(v.Spans[i])
@@ -160,12 +160,18 @@ func hashAt(v *vec.Vector, i int) uint64 {
 			h = combine(combine(h, uint64(ix)), doubleKey(float64(v.SparseRows[i].Values[j])))
 		}
 		return h
-	case types.List:
+	case types.List, types.Map:
 		h := uint64(mixB)
 		for j := v.Offsets[i]; j < v.Offsets[i+1]; j++ {
 			h = combine(h, hashAt(v.Child, int(j)))
 		}
 		return mix64(h)
+	case types.Struct:
+		h := uint64(mixA)
+		for _, f := range v.Fields {
+			h = combine(h, hashAt(f, i))
+		}
+		return h
 	}
 	return xxh3.HashString(v.Strings.At(i))
 }

@@ -17,10 +17,13 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
+var nestedStruct = types.StructOf(types.Field{Name: "n", Type: types.Of(types.Int64)}, types.Field{Name: "two words", Type: types.ListOf(types.Of(types.Text))})
+
 var allTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double), types.DecimalOf(10, 2), types.DecimalOf(38, 10),
 	types.Of(types.Text), types.Of(types.Binary), types.Of(types.Date), types.Of(types.Timestamp), types.Of(types.Interval),
 	types.VectorOf(2), types.Of(types.Sparse), types.Of(types.JSON), types.ListOf(types.Of(types.Int32)), types.ListOf(types.Of(types.Text)), types.Of(types.Unknown),
+	types.Of(types.UUID), types.Of(types.Time), nestedStruct, types.MapOf(types.Of(types.Int32), types.Of(types.Text)), types.ListOf(nestedStruct),
 }
 
 // drawValue draws from few values, so that equal ones are common, edges included.
@@ -47,6 +50,19 @@ func drawValue(t *rapid.T, ty types.Type) vec.Value {
 		v.Vec = []float32{float32(k % 3), []float32{0, float32(math.Copysign(0, -1)), float32(math.NaN())}[k%3]}
 	case types.Sparse:
 		v.Sparse = vec.SparseRow{Indices: []uint32{1, uint32(k%2) + 2}[:k%3], Values: []float32{1, 2}[:k%3]}
+	case types.UUID:
+		v.Dec = decimal128.New(int64(k%4)-2, uint64(k))
+	case types.Time:
+		v.Int = []int64{0, 1, 86_400_000_000, 3_600_000_000, 59_999_999, 2, 3, 86_399_999_999}[k]
+	case types.Struct:
+		for _, f := range ty.Fields {
+			v.List = append(v.List, drawValue(t, f.Type))
+		}
+	case types.Map: // keys are distinct and not NULL
+		for i := range k % 3 {
+			key := vec.Int32(int32(i))
+			v.List = append(v.List, vec.Value{Type: *ty.Elem, List: []vec.Value{key, drawValue(t, ty.Value())}})
+		}
 	case types.List:
 		for range k % 3 {
 			v.List = append(v.List, drawValue(t, *ty.Elem))
@@ -96,7 +112,7 @@ func TestEveryCastExists(t *testing.T) {
 	for _, from := range allTypes {
 		for _, to := range allTypes {
 			v := vec.NewFlat(from, 0)
-			if from.Kind == types.List {
+			if from.Listed() {
 				v = vec.New(from, 0)
 			}
 			_, err := kernel.Cast(v, to, false)
@@ -157,7 +173,7 @@ func TestCastsKeepNulls(t *testing.T) {
 			if errOne != nil {
 				want = "NULL"
 			}
-			if errOne != nil && from.Kind == types.List {
+			if errOne != nil && from.Nested() {
 				continue // there the elements become NULL
 			}
 			if got := try.Value(i).String(); got != want || x.Null && got != "NULL" {
@@ -174,7 +190,7 @@ func TestCastsKeepNulls(t *testing.T) {
 func TestTextReadsBack(t *testing.T) {
 	eachType(t, func(t *rapid.T, ty types.Type) {
 		switch ty.Kind {
-		case types.List, types.Sparse, types.Vector, types.Unknown, types.JSON:
+		case types.List, types.Struct, types.Map, types.Sparse, types.Vector, types.Unknown, types.JSON:
 			return // their text form is for people
 		}
 		x := drawValue(t, ty)

@@ -56,7 +56,10 @@ func DaysIn(year int64, month int) int {
 
 func invalidTime(s string, k types.Kind) error {
 	hint := "2024-12-31"
-	if k == types.Timestamp {
+	switch k {
+	case types.Time:
+		hint = "23:59:59.123456"
+	case types.Timestamp:
 		hint = "2024-12-31 23:59:59.123456, with T and Z or +01:00 if wanted"
 	}
 	return fail.New(fail.InvalidDatetime, "%s is not a valid %s", quote(s), types.Of(k)).WithHint("Write it as %s.", hint)
@@ -212,6 +215,34 @@ func ParseTimestamp(s string) (int64, error) {
 	return sum, nil
 }
 
+// ParseTime reads HH:MM[:SS[.fraction]], also with AM or PM, as microseconds
+// since midnight; of a timestamp it is the time of the day.
+func ParseTime(s string) (int64, error) {
+	p := scanner{strings.TrimSpace(s)}
+	us, ok := p.clock()
+	half := strings.ToLower(strings.TrimSpace(p.s))
+	switch {
+	case ok && half == "":
+		return us, nil
+	case ok && (half == "am" || half == "pm") && us >= microsPerHour && us < 13*microsPerHour:
+		us %= 12 * microsPerHour
+		if half == "pm" {
+			us += 12 * microsPerHour
+		}
+		return us, nil
+	}
+	at, err := ParseTimestamp(s)
+	if err != nil {
+		return 0, invalidTime(s, types.Time)
+	}
+	return ClockOf(at), nil
+}
+
+const microsPerHour = 3_600_000_000
+
+// ClockOf is the time of the day of a timestamp, or of a time that ran over midnight.
+func ClockOf(us int64) int64 { return us - FloorDiv(us, MicrosPerDay)*MicrosPerDay }
+
 // spanUnits maps a unit's names to months, days or nanoseconds of one.
 var spanUnits = func() map[string]vec.Span {
 	units := map[string]vec.Span{}
@@ -300,6 +331,14 @@ func (a *spanAcc) words(words []string) bool {
 			a.months, a.days, a.nanos = -a.months, -a.days, -a.nanos
 			return true
 		}
+		if strings.LastIndexByte(w, '-') > 0 && a.yearMonth(w) {
+			words = words[1:]
+			continue
+		}
+		if len(words) > 1 && strings.Contains(words[1], ":") && !strings.Contains(w, ":") && a.add(w, spanUnits["day"]) { // the standard's '3 04:05:06'
+			words = words[1:]
+			continue
+		}
 		if strings.Contains(w, ":") {
 			if !a.clock(w) {
 				return false
@@ -322,6 +361,20 @@ func (a *spanAcc) words(words []string) bool {
 		words = rest
 	}
 	return true
+}
+
+// yearMonth adds the standard's [-]Y-M.
+func (a *spanAcc) yearMonth(w string) bool {
+	sign := ""
+	if w[0] == '-' || w[0] == '+' {
+		sign, w = w[:1], w[1:]
+	}
+	years, months, _ := strings.Cut(w, "-")
+	m, err := strconv.Atoi(months)
+	if err != nil || m > 11 || strings.Trim(years+months, "0123456789") != "" || years == "" {
+		return false
+	}
+	return a.add(sign+years, spanUnits["year"]) && a.add(sign+months, spanUnits["month"])
 }
 
 // clock adds [-]HH:MM[:SS[.fraction]]; hours may exceed 24.

@@ -38,11 +38,11 @@ func appendKey(dst []byte, v *vec.Vector, i int) []byte {
 		return append(dst, byte(boolInt(v.Bools[i])))
 	case types.Int32, types.Date:
 		return binary.BigEndian.AppendUint32(dst, uint32(v.Int32s[i])^1<<31)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		return binary.BigEndian.AppendUint64(dst, uint64(v.Int64s[i])^signBit)
 	case types.Double:
 		return appendDoubleKey(dst, v.Float64s[i])
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		dst = binary.BigEndian.AppendUint64(dst, uint64(v.Decimals[i].HighBits())^signBit)
 		return binary.BigEndian.AppendUint64(dst, v.Decimals[i].LowBits())
 	case types.Interval:
@@ -61,12 +61,17 @@ func appendKey(dst []byte, v *vec.Vector, i int) []byte {
 			dst = appendDoubleKey(dst, float64(v.SparseRows[i].Values[j]))
 		}
 		return append(dst, 0)
-	case types.List:
+	case types.List, types.Map:
 		for j := int(v.Offsets[i]); j < int(v.Offsets[i+1]); j++ {
 			// Elements sort behind the end of a shorter list; NULL elements are greatest.
 			dst = AppendSortKey(append(dst, 1), v.Child, j, false, false)
 		}
 		return append(dst, 0)
+	case types.Struct:
+		for _, f := range v.Fields {
+			dst = AppendSortKey(dst, f, i, false, false)
+		}
+		return dst
 	}
 	return appendStringKey(dst, v.Strings.At(i))
 }

@@ -2,6 +2,7 @@ package types
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
 
 	"github.com/loamdb/loam/internal/fail"
 )
@@ -9,6 +10,8 @@ import (
 // Arrow is the type's form on the wire and in batches: TEXT and JSON are Utf8,
 // BINARY is Binary, TIMESTAMP is timestamp[us] without a zone (UTC instants),
 // VECTOR(n) is FixedSizeList<item: float32, n> as pyarrow makes it, Unknown is Utf8.
+// UUID is Utf8 too, in lower case: the JDBC driver and Polars cannot read
+// arrow.uuid, and its 16 bytes mean nothing to who reads them without it.
 func (t Type) Arrow() arrow.DataType {
 	switch t.Kind {
 	case Boolean:
@@ -33,8 +36,18 @@ func (t Type) Arrow() arrow.DataType {
 		return arrow.FixedSizeListOfField(t.Dim, arrow.Field{Name: "item", Type: arrow.PrimitiveTypes.Float32, Nullable: true})
 	case Sparse:
 		return SparseArrow
+	case Time:
+		return arrow.FixedWidthTypes.Time64us
 	case List:
 		return arrow.ListOf(t.Elem.Arrow())
+	case Struct:
+		fields := make([]arrow.Field, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = arrow.Field{Name: f.Name, Type: f.Type.Arrow(), Nullable: true}
+		}
+		return arrow.StructOf(fields...)
+	case Map:
+		return arrow.MapOf(t.Key().Arrow(), t.Value().Arrow())
 	}
 	return arrow.BinaryTypes.String
 }
@@ -71,7 +84,13 @@ func FromArrow(dt arrow.DataType) (Type, error) {
 		return Of(Date), nil
 	case *arrow.TimestampType:
 		return Of(Timestamp), nil
-	case *arrow.MonthDayNanoIntervalType:
+	case *arrow.Time32Type, *arrow.Time64Type:
+		return Of(Time), nil
+	case *arrow.Decimal32Type, *arrow.Decimal64Type:
+		if d := x.(arrow.DecimalType); d.GetScale() >= 0 && d.GetScale() <= d.GetPrecision() {
+			return DecimalOf(uint8(d.GetPrecision()), uint8(d.GetScale())), nil
+		}
+	case *arrow.MonthDayNanoIntervalType, *arrow.DayTimeIntervalType, *arrow.MonthIntervalType, *arrow.DurationType:
 		return Of(Interval), nil
 	case *arrow.NullType:
 		return Of(Unknown), nil
@@ -92,6 +111,13 @@ func FromArrow(dt arrow.DataType) (Type, error) {
 		if isSparse(x) {
 			return Of(Sparse), nil
 		}
+		return structFromArrow(x)
+	case *arrow.MapType:
+		return mapFromArrow(x)
+	case *extensions.UUIDType:
+		return Of(UUID), nil
+	case *extensions.JSONType:
+		return Of(JSON), nil
 	case arrow.ExtensionType:
 		return FromArrow(x.StorageType())
 	}
@@ -104,6 +130,33 @@ func listFromArrow(elem arrow.DataType) (Type, error) {
 		return Type{}, err
 	}
 	return ListOf(e), nil
+}
+
+func structFromArrow(x *arrow.StructType) (Type, error) {
+	t := Type{Kind: Struct}
+	for _, f := range x.Fields() {
+		if t.FieldNamed(f.Name) >= 0 {
+			return Type{}, fail.New(fail.DuplicateColumn, "the Arrow struct %s has the field %q twice", x, f.Name)
+		}
+		ft, err := FromArrow(f.Type)
+		if err != nil {
+			return Type{}, err
+		}
+		t.Fields = append(t.Fields, Field{f.Name, ft})
+	}
+	if len(t.Fields) == 0 {
+		return Type{}, fail.New(fail.Unsupported, "an Arrow struct without fields has no SQL type in Loam")
+	}
+	return t, nil
+}
+
+func mapFromArrow(x *arrow.MapType) (Type, error) {
+	key, err := FromArrow(x.KeyType())
+	if err != nil {
+		return Type{}, err
+	}
+	value, err := FromArrow(x.ItemType())
+	return MapOf(key, value), err
 }
 
 func isFloat(dt arrow.DataType) bool {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
 	"pgregory.net/rapid"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -12,7 +13,7 @@ import (
 )
 
 func drawType(t *rapid.T) types.Type {
-	kind := types.Kind(rapid.IntRange(0, int(types.JSON)).Draw(t, "kind"))
+	kind := types.Kind(rapid.IntRange(0, int(types.Map)).Draw(t, "kind"))
 	switch kind {
 	case types.Decimal:
 		p := rapid.Uint8Range(1, types.MaxPrecision).Draw(t, "precision")
@@ -21,6 +22,17 @@ func drawType(t *rapid.T) types.Type {
 		return types.VectorOf(rapid.Int32Range(1, types.MaxDim).Draw(t, "dim"))
 	case types.List:
 		return types.ListOf(drawType(t))
+	case types.Map:
+		return types.MapOf(drawType(t), drawType(t))
+	case types.Struct:
+		out := types.Type{Kind: types.Struct}
+		for range rapid.IntRange(1, 3).Draw(t, "fields") {
+			name := rapid.StringMatching(`[a-z"(), ]{0,3}`).Draw(t, "name")
+			if out.FieldNamed(name) < 0 {
+				out.Fields = append(out.Fields, types.Field{Name: name, Type: drawType(t)})
+			}
+		}
+		return out
 	}
 	return types.Of(kind)
 }
@@ -30,7 +42,7 @@ func TestParseReadsWhatStringPrints(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := drawType(rt)
 		got, ok := types.Parse(want.String())
-		if deep := strings.Count(want.String(), "[]") > 16; ok == deep || ok && !got.Equal(want) {
+		if ok == want.Deep() || ok && !got.Equal(want) {
 			rt.Fatalf("%s reads back as %s, %t", want, got, ok)
 		}
 	})
@@ -43,6 +55,9 @@ func TestParseIsStrict(t *testing.T) {
 		"DECIMAL( 10,2)", "DECIMAL(+10,2)", "DECIMAL(010,2)", "DECIMAL(39,0)", "DECIMAL(5,6)", "DECIMAL(0,0)", "DECIMAL(5,-1)",
 		"VECTOR", "VECTOR()", "VECTOR(0)", "VECTOR(-1)", "VECTOR(3", "VECTOR(3)[", "VECTOR(65537)", "VECTOR(4294967299)", "VECTOR(99999999999999999999)",
 		"LIST", "TEXT[][", "SPARSE  VECTOR", "VARCHAR", "INT" + strings.Repeat("[]", 17), strings.Repeat("[]", 1<<20),
+		"STRUCT", "STRUCT()", "STRUCT(a)", "STRUCT(a INT", "STRUCT(a INT,b INT)", "STRUCT(a INT, A INT)", "STRUCT(\"a\" INT)", "STRUCT(a  INT)",
+		"STRUCT(1 INT)", "MAP", "MAP()", "MAP(INT)", "MAP(INT, INT", "MAP(INT,INT)", "MAP(INT, INT, INT)", "STRUCT(\"a INT)",
+		strings.Repeat("STRUCT(a ", 1000) + "INT" + strings.Repeat(")", 1000), strings.Repeat("MAP(INT, ", 9) + "INT" + strings.Repeat(")", 9),
 	} {
 		if got, ok := types.Parse(s); ok {
 			t.Errorf("%.40q reads as %.40s", s, got)
@@ -108,9 +123,12 @@ func TestFromArrow(t *testing.T) {
 		{arrow.FixedSizeListOf(types.MaxDim+1, p.Float32), "DOUBLE[]"}, {arrow.ListOf(p.Float32), "DOUBLE[]"},
 		{arrow.LargeListOf(arrow.ListOf(p.Int64)), "BIGINT[][]"}, {types.SparseArrow, "SPARSE VECTOR"},
 		{&arrow.Decimal128Type{Precision: 38, Scale: 38}, "DECIMAL(38,38)"}, {&arrow.Decimal128Type{Precision: 5, Scale: -1}, ""},
-		{&arrow.Decimal128Type{Precision: 3, Scale: 5}, ""}, {arrow.FixedWidthTypes.Duration_s, ""}, {arrow.FixedWidthTypes.Time64ns, ""},
-		{&arrow.Decimal256Type{Precision: 40, Scale: 0}, ""}, {arrow.StructOf(arrow.Field{Name: "a", Type: p.Int8}), ""},
-		{arrow.MapOf(p.Int8, p.Int8), ""}, {arrow.ListOf(arrow.FixedWidthTypes.Time32s), ""},
+		{&arrow.Decimal128Type{Precision: 3, Scale: 5}, ""}, {arrow.FixedWidthTypes.Duration_s, "INTERVAL"}, {arrow.FixedWidthTypes.Time64ns, "TIME"},
+		{&arrow.Decimal256Type{Precision: 40, Scale: 0}, ""}, {arrow.StructOf(arrow.Field{Name: "a", Type: p.Int8}), "STRUCT(a INT)"}, {arrow.StructOf(), ""},
+		{arrow.MapOf(p.Int8, p.Int8), "MAP(INT, INT)"}, {arrow.ListOf(arrow.FixedWidthTypes.Time32s), "TIME[]"},
+		{extensions.NewUUIDType(), "UUID"}, {arrow.ListOf(extensions.NewUUIDType()), "UUID[]"}, {&arrow.Decimal64Type{Precision: 18, Scale: 2}, "DECIMAL(18,2)"},
+		{arrow.FixedWidthTypes.DayTimeInterval, "INTERVAL"}, {arrow.FixedWidthTypes.MonthInterval, "INTERVAL"},
+		{arrow.StructOf(arrow.Field{Name: "a", Type: &arrow.Decimal256Type{Precision: 40}}), ""}, {arrow.RunEndEncodedOf(p.Int32, p.Int32), ""},
 	} {
 		got, err := types.FromArrow(c.dt)
 		if c.want == "" {

@@ -34,11 +34,11 @@ func (v *Vector) appendHead(src *Vector, n int) bool {
 		v.Bools = append(v.Bools, src.Bools[:n]...)
 	case types.Int32, types.Date:
 		v.Int32s = append(v.Int32s, src.Int32s[:n]...)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = append(v.Int64s, src.Int64s[:n]...)
 	case types.Double:
 		v.Float64s = append(v.Float64s, src.Float64s[:n]...)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = append(v.Decimals, src.Decimals[:n]...)
 	case types.Vector:
 		v.Float32s = append(v.Float32s, src.Float32s[:n*int(v.Type.Dim)]...)
@@ -95,11 +95,11 @@ func (v *Vector) appendValues(src *Vector, at func(int) int, n int) {
 		v.Bools = appendOf(v.Bools, src.Bools, at, n)
 	case types.Int32, types.Date:
 		v.Int32s = appendOf(v.Int32s, src.Int32s, at, n)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = appendOf(v.Int64s, src.Int64s, at, n)
 	case types.Double:
 		v.Float64s = appendOf(v.Float64s, src.Float64s, at, n)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = appendOf(v.Decimals, src.Decimals, at, n)
 	case types.Interval:
 		v.Spans = appendOf(v.Spans, src.Spans, at, n)
@@ -111,12 +111,20 @@ func (v *Vector) appendValues(src *Vector, at func(int) int, n int) {
 		}
 	case types.Sparse:
 		v.SparseRows = appendOf(v.SparseRows, src.SparseRows, at, n)
-	case types.List:
+	case types.List, types.Map:
 		for i := range n {
 			r := at(i)
 			from, to := int(src.Offsets[r]), int(src.Offsets[r+1])
 			v.Child.AppendRows(src.Child.Slice(from, to), nil, to-from)
 			v.Offsets = append(v.Offsets, int32(v.Child.N))
+		}
+	case types.Struct:
+		rows := make([]int32, n)
+		for i := range rows {
+			rows[i] = int32(at(i))
+		}
+		for i, f := range v.Fields {
+			f.AppendRows(src.Fields[i], rows, n)
 		}
 	default:
 		for i := range n {
@@ -134,11 +142,11 @@ func (v *Vector) AppendNull() {
 		v.Bools = append(v.Bools, false)
 	case types.Int32, types.Date:
 		v.Int32s = append(v.Int32s, 0)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = append(v.Int64s, 0)
 	case types.Double:
 		v.Float64s = append(v.Float64s, 0)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = append(v.Decimals, Value{}.Dec)
 	case types.Interval:
 		v.Spans = append(v.Spans, Span{})
@@ -146,8 +154,12 @@ func (v *Vector) AppendNull() {
 		v.Float32s = append(v.Float32s, make([]float32, v.Type.Dim)...)
 	case types.Sparse:
 		v.SparseRows = append(v.SparseRows, SparseRow{})
-	case types.List:
+	case types.List, types.Map:
 		v.Offsets = append(v.Offsets, int32(v.Child.N))
+	case types.Struct:
+		for _, f := range v.Fields {
+			f.AppendNull()
+		}
 	default:
 		v.Strings.Append("")
 	}
@@ -168,11 +180,11 @@ func (v *Vector) Append(val Value) {
 		v.Bools = append(v.Bools, val.Bool)
 	case types.Int32, types.Date:
 		v.Int32s = append(v.Int32s, int32(val.Int))
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = append(v.Int64s, val.Int)
 	case types.Double:
 		v.Float64s = append(v.Float64s, val.Float)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = append(v.Decimals, val.Dec)
 	case types.Interval:
 		v.Spans = append(v.Spans, val.Span)
@@ -180,11 +192,15 @@ func (v *Vector) Append(val Value) {
 		v.Float32s = append(v.Float32s, val.Vec...)
 	case types.Sparse:
 		v.SparseRows = append(v.SparseRows, val.Sparse)
-	case types.List:
+	case types.List, types.Map:
 		for _, e := range val.List {
 			v.Child.Append(e)
 		}
 		v.Offsets = append(v.Offsets, int32(v.Child.N))
+	case types.Struct:
+		for i, f := range v.Fields {
+			f.Append(val.List[i])
+		}
 	default:
 		v.Strings.Append(val.Str)
 	}
@@ -206,11 +222,11 @@ func (v *Vector) Value(i int) Value {
 		val.Bool = v.Bools[r]
 	case types.Int32, types.Date:
 		val.Int = int64(v.Int32s[r])
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		val.Int = v.Int64s[r]
 	case types.Double:
 		val.Float = v.Float64s[r]
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		val.Dec = v.Decimals[r]
 	case types.Interval:
 		val.Span = v.Spans[r]
@@ -219,9 +235,14 @@ func (v *Vector) Value(i int) Value {
 		val.Vec = v.Float32s[r*d : (r+1)*d : (r+1)*d]
 	case types.Sparse:
 		val.Sparse = v.SparseRows[r]
-	case types.List:
+	case types.List, types.Map:
 		for j := v.Offsets[r]; j < v.Offsets[r+1]; j++ {
 			val.List = append(val.List, v.Child.Value(int(j)))
+		}
+	case types.Struct:
+		val.List = make([]Value, len(v.Fields))
+		for i, f := range v.Fields {
+			val.List[i] = f.Value(r)
 		}
 	default:
 		val.Str = string(v.Strings.Bytes(r))

@@ -57,18 +57,29 @@ func plainFromArrow(arr arrow.Array, st, t types.Type) (*Vector, error) {
 	case *array.Decimal128:
 		v.Decimals = a.Values()
 		return v, nil
+	case *array.Decimal32:
+		v.Decimals = smallDecimals(a.Values())
+		return v, nil
+	case *array.Decimal64:
+		v.Decimals = smallDecimals(a.Values())
+		return v, nil
 	case *array.MonthDayNanoInterval:
 		v.Spans = castSlice[Span](a.MonthDayNanoIntervalValues())
 		return v, nil
 	case *array.Struct:
-		return v, v.fillSparse(a)
+		if st.Kind == types.Sparse && t.Kind != types.Struct {
+			return v, v.fillSparse(a)
+		}
+		return structFromArrow(v, a, t)
 	}
 	switch st.Kind {
+	case types.Interval:
+		return v, v.fillSpans(arr)
 	case types.Text, types.Binary:
 		return v, v.fillStrings(arr)
-	case types.List, types.Vector:
+	case types.List, types.Vector, types.Map:
 		return listFromArrow(v, arr, t)
-	case types.Date, types.Timestamp:
+	case types.Date, types.Timestamp, types.Time:
 		return v, v.fillTimes(arr)
 	}
 	return v, v.fillNumbers(arr)
@@ -124,6 +135,10 @@ func (v *Vector) fillTimes(arr arrow.Array) error {
 			}
 			v.Int32s[i] = int32(day)
 		}
+	case *array.Time32:
+		return fillClock(v, castSlice[int32](a.Time32Values()), a.DataType().(*arrow.Time32Type).Unit)
+	case *array.Time64:
+		return fillClock(v, castSlice[int64](a.Time64Values()), a.DataType().(*arrow.Time64Type).Unit)
 	case *array.Timestamp:
 		return v.fillTimestamps(castSlice[int64](a.TimestampValues()), a.DataType().(*arrow.TimestampType).Unit)
 	default:
@@ -217,6 +232,8 @@ func widen(v *Vector, t types.Type, dt arrow.DataType) (*Vector, error) {
 			}
 		}
 		return out, nil
+	case t.Kind == types.UUID && (from == types.Text || from == types.Binary):
+		return out, out.fillUUIDs(v)
 	case v.Type.Numeric() && t.Numeric():
 		return out, out.widenNumber(v)
 	}

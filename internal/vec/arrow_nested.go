@@ -162,7 +162,7 @@ func listSpans(arr arrow.Array) (child arrow.Array, from, to func(int) int64, ok
 
 // listFromArrow reads a list column; the elements become those of t when t is a list.
 func listFromArrow(v *Vector, arr arrow.Array, t types.Type) (*Vector, error) {
-	if t.Kind != types.List {
+	if !t.Listed() {
 		return v, nil // widen refuses it by name
 	}
 	child, from, to, ok := listSpans(arr)
@@ -185,6 +185,9 @@ func listFromArrow(v *Vector, arr arrow.Array, t types.Type) (*Vector, error) {
 			out.Child.AppendRows(elems.Slice(int(f), int(e)), nil, int(e-f))
 		}
 		out.Offsets = append(out.Offsets, int32(out.Child.N))
+	}
+	if t.Kind == types.Map {
+		return out, out.CheckMaps()
 	}
 	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -150,4 +152,39 @@ func narrowFloats(in []float64) []float32 {
 // castBytes views the first bytes of a buffer as n values.
 func castBytes[T any](b []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), n)
+}
+
+// smallDecimals widens decimals of 4 or 8 bytes.
+func smallDecimals[T decimal.Decimal32 | decimal.Decimal64](in []T) []decimal128.Num {
+	out := make([]decimal128.Num, len(in))
+	for i, x := range in {
+		out[i] = decimal128.FromI64(int64(x))
+	}
+	return out
+}
+
+// fillSpans reads durations, and intervals of months or of days and milliseconds.
+func (v *Vector) fillSpans(arr arrow.Array) error {
+	v.Spans = make([]Span, v.N)
+	switch a := arr.(type) {
+	case *array.MonthInterval:
+		for i, m := range a.MonthIntervalValues() {
+			v.Spans[i].Months = int32(m)
+		}
+	case *array.DayTimeInterval:
+		for i, d := range a.DayTimeIntervalValues() {
+			v.Spans[i] = Span{Days: d.Days, Nanos: int64(d.Milliseconds) * 1_000_000}
+		}
+	case *array.Duration:
+		factor := int64(a.DataType().(*arrow.DurationType).Unit.Multiplier())
+		for i, d := range a.DurationValues() {
+			v.Spans[i].Nanos = int64(d) * factor
+			if v.Spans[i].Nanos/factor != int64(d) && !v.IsNull(i) {
+				return fail.New(fail.OutOfRange, "row %d: the duration %d %s is outside of INTERVAL's range", i, d, a.DataType())
+			}
+		}
+	default:
+		return fail.New(fail.Unsupported, "Arrow type %s has no SQL type in Loam", arr.DataType())
+	}
+	return nil
 }

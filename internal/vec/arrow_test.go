@@ -76,6 +76,18 @@ func TestFromArrow(t *testing.T) {
 		{arrow.FixedWidthTypes.MonthDayNanoInterval, `[{"months": 1, "days": 2, "nanoseconds": 3000000000}, null, {"months": 0, "days": 0, "nanoseconds": 0}]`, types.Of(types.Interval), "1 mon 2 days 00:00:03 | NULL | 00:00:00"},
 		{arrow.Null, `[null, null, null]`, types.Of(types.Int32), "NULL | NULL | NULL"},
 		{arrow.Null, `[null, null, null]`, types.VectorOf(2), "NULL | NULL | NULL"},
+		{arrow.FixedWidthTypes.Time32s, `["10:00:00", null, "00:00:01"]`, types.Of(types.Time), "10:00:00 | NULL | 00:00:01"},
+		{arrow.FixedWidthTypes.Time32ms, `["10:00:00.125", null, "00:00:01"]`, types.Of(types.Time), "10:00:00.125 | NULL | 00:00:01"},
+		{arrow.FixedWidthTypes.Time64ns, `["10:00:00.123456789", null, "00:00:01"]`, types.Of(types.Time), "10:00:00.123456 | NULL | 00:00:01"},
+		{arrow.FixedWidthTypes.Duration_ms, `["1500ms", null, "1000ms"]`, types.Of(types.Interval), "00:00:01.5 | NULL | 00:00:01"},
+		{arrow.FixedWidthTypes.MonthInterval, `[{"months": 13}, null, {"months": 1}]`, types.Of(types.Interval), "1 year 1 mon | NULL | 1 mon"},
+		{arrow.FixedWidthTypes.DayTimeInterval, `[{"days": 1, "milliseconds": 500}, null, {"days": 2, "milliseconds": 0}]`, types.Of(types.Interval), "1 day 00:00:00.5 | NULL | 2 days"},
+		{arrow.BinaryTypes.String, `["550E8400-e29b-41d4-a716-446655440000", null, "550e8400e29b41d4a716446655440001"]`, types.Of(types.UUID), "550e8400-e29b-41d4-a716-446655440000 | NULL | 550e8400-e29b-41d4-a716-446655440001"},
+		{&arrow.FixedSizeBinaryType{ByteWidth: 16}, `["VQ6EAOKbQdSnFkRmVUQAAA==", null, "AAAAAAAAAAAAAAAAAAAAAA=="]`, types.Of(types.UUID), "550e8400-e29b-41d4-a716-446655440000 | NULL | 00000000-0000-0000-0000-000000000000"},
+		{arrow.StructOf(arrow.Field{Name: "B", Type: p.Int8, Nullable: true}, arrow.Field{Name: "a", Type: arrow.BinaryTypes.LargeString, Nullable: true}), `[{"B": 1, "a": "x"}, null, {"B": null, "a": null}]`,
+			types.StructOf(types.Field{Name: "a", Type: types.Of(types.Text)}, types.Field{Name: "b", Type: types.Of(types.Int64)}, types.Field{Name: "c", Type: types.Of(types.Date)}),
+			"{'a': x, 'b': 1, 'c': NULL} | NULL | {'a': NULL, 'b': NULL, 'c': NULL}"},
+		{arrow.MapOf(arrow.BinaryTypes.String, p.Int8), `[[{"key": "k", "value": 1}], null, []]`, types.MapOf(types.Of(types.Text), types.Of(types.Int64)), "{k=1} | NULL | {}"},
 		{arrow.ListOf(p.Int32), `[[1, null], null, []]`, types.ListOf(types.Of(types.Int64)), "[1, NULL] | NULL | []"},
 		{arrow.LargeListOf(arrow.BinaryTypes.String), `[["x"], null, []]`, types.ListOf(types.Of(types.Text)), "[x] | NULL | []"},
 		{arrow.FixedSizeListOf(2, p.Int64), `[[1, 2], null, [3, 4]]`, types.ListOf(types.Of(types.Int64)), "[1, 2] | NULL | [3, 4]"},
@@ -146,7 +158,14 @@ func TestFromArrowErrors(t *testing.T) {
 		{fromJSON(t, p.Int32, `[1]`), types.VectorOf(2), fail.DatatypeMismatch, "FixedSizeList<float32, 2>"},
 		{fromJSON(t, types.SparseArrow, `[{"indices": [7, 7], "values": [1, 2]}]`), types.Of(types.Sparse), fail.InvalidVector, "twice"},
 		{fromJSON(t, types.SparseArrow, `[{"indices": [7], "values": [1, 2]}]`), types.Of(types.Sparse), fail.InvalidVector, "1 indices and 2 values"},
-		{fromJSON(t, arrow.StructOf(arrow.Field{Name: "a", Type: p.Int32}), `[{"a": 1}]`), types.Of(types.Text), fail.Unsupported, "struct"},
+		{fromJSON(t, arrow.StructOf(arrow.Field{Name: "a", Type: p.Int32}), `[{"a": 1}]`), types.Of(types.Text), fail.DatatypeMismatch, "struct"},
+		{fromJSON(t, arrow.BinaryTypes.String, `["x"]`), types.Of(types.UUID), fail.InvalidText, "row 0"},
+		{fromJSON(t, arrow.BinaryTypes.Binary, `["AAAA"]`), types.Of(types.UUID), fail.InvalidText, "row 0"},
+		{fromJSON(t, p.Int64, `[1]`), types.Of(types.UUID), fail.DatatypeMismatch, "UUID"},
+		{fromJSON(t, arrow.FixedWidthTypes.Time32s, `["10:00:00"]`), types.Of(types.Int64), fail.DatatypeMismatch, "time32"},
+		{fromJSON(t, arrow.MapOf(p.Int8, p.Int8), `[[{"key": 1, "value": 1}, {"key": 1, "value": 2}]]`), types.MapOf(types.Of(types.Int32), types.Of(types.Int32)), fail.InvalidParameter, "twice"},
+		{fromJSON(t, arrow.StructOf(arrow.Field{Name: "a", Type: p.Int32}), `[{"a": 1}]`), types.StructOf(types.Field{Name: "x", Type: types.Of(types.Int32)}, types.Field{Name: "y", Type: types.Of(types.Int32)}), fail.DatatypeMismatch, "struct"},
+		{fromJSON(t, arrow.StructOf(arrow.Field{Name: "a", Type: p.Float64}), `[{"a": 1.5}]`), types.StructOf(types.Field{Name: "a", Type: types.Of(types.Int32)}), fail.DatatypeMismatch, "field"},
 	} {
 		_, err := vec.FromArrow(c.arr, c.to)
 		if !fail.Is(err, c.code) || !strings.Contains(err.Error(), c.want) {
@@ -184,10 +203,13 @@ func TestNullViews(t *testing.T) {
 	}
 }
 
+var nestedStruct = types.StructOf(types.Field{Name: "n", Type: types.Of(types.Int64)}, types.Field{Name: "two words", Type: types.ListOf(types.Of(types.Text))})
+
 var allTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double), types.DecimalOf(38, 4),
 	types.Of(types.Text), types.Of(types.Binary), types.Of(types.Date), types.Of(types.Timestamp), types.Of(types.Interval),
 	types.VectorOf(3), types.Of(types.Sparse), types.Of(types.JSON), types.ListOf(types.Of(types.Text)), types.ListOf(types.ListOf(types.Of(types.Int32))),
+	types.Of(types.UUID), types.Of(types.Time), nestedStruct, types.MapOf(types.Of(types.Int32), types.Of(types.Text)), types.ListOf(nestedStruct),
 }
 
 func drawValue(t *rapid.T, ty types.Type) vec.Value {
@@ -214,6 +236,19 @@ func drawValue(t *rapid.T, ty types.Type) vec.Value {
 	case types.List:
 		for range rapid.IntRange(0, 3).Draw(t, "len") {
 			v.List = append(v.List, drawValue(t, *ty.Elem))
+		}
+	case types.UUID:
+		v.Dec = decimal128.New(x, uint64(x))
+	case types.Time:
+		v.Int = (x + 1000) * 43_000_000
+	case types.Struct:
+		for _, f := range ty.Fields {
+			v.List = append(v.List, drawValue(t, f.Type))
+		}
+	case types.Map: // keys are distinct and not NULL
+		for i := range x & 3 {
+			key := vec.Int32(int32(i))
+			v.List = append(v.List, vec.Value{Type: *ty.Elem, List: []vec.Value{key, drawValue(t, ty.Value())}})
 		}
 	case types.JSON:
 		v.Str = fmt.Sprint(x)

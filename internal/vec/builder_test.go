@@ -39,6 +39,7 @@ var builderTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double), types.DecimalOf(10, 2),
 	types.Of(types.Text), types.Of(types.Binary), types.Of(types.Interval), types.VectorOf(3), types.Of(types.Sparse),
 	types.ListOf(types.Of(types.Text)), types.ListOf(types.Of(types.Boolean)),
+	types.Of(types.UUID), types.Of(types.Time), nestedStruct, types.MapOf(types.Of(types.Int32), types.Of(types.Text)), types.ListOf(nestedStruct),
 }
 
 // boxed is a random value.
@@ -62,6 +63,19 @@ func boxed(t *rapid.T, typ types.Type) vec.Value {
 	case types.Sparse:
 		for i := range uint32(n % 4) {
 			v.Sparse.Indices, v.Sparse.Values = append(v.Sparse.Indices, i), append(v.Sparse.Values, float32(n))
+		}
+	case types.UUID:
+		v.Dec = vec.MakeUUID([16]byte{byte(n)})
+	case types.Time:
+		v.Int = n
+	case types.Struct:
+		for _, f := range typ.Fields {
+			v.List = append(v.List, boxed(t, f.Type))
+		}
+	case types.Map: // keys are distinct and not NULL
+		for i := range n % 4 {
+			key := vec.Int32(int32(i))
+			v.List = append(v.List, vec.Value{Type: *typ.Elem, List: []vec.Value{key, boxed(t, typ.Value())}})
 		}
 	case types.List:
 		for range n % 4 {

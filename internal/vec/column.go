@@ -27,16 +27,20 @@ type column struct {
 	valid, values, offsets *memory.Buffer
 	// second is a sparse vector's values beside its indices.
 	second *memory.Buffer
-	// child holds a list's elements.
-	child *column
+	// child holds the elements of a list or the entries of a map, fields those of a struct.
+	child  *column
+	fields []*column
 	// at is room for row positions.
 	at []int32
 }
 
 func newColumn(t types.Type, mem memory.Allocator) *column {
 	c := &column{typ: t, mem: mem}
-	if t.Kind == types.List {
+	if t.Listed() {
 		c.child = newColumn(*t.Elem, mem)
+	}
+	for _, f := range t.Fields {
+		c.fields = append(c.fields, newColumn(f.Type, mem))
 	}
 	return c
 }
@@ -94,7 +98,7 @@ func (c *column) append(v *Vector, sel []int32, n int) error {
 		c.appendBools(base.Bools, at, from, n)
 	case types.Int32, types.Date:
 		appendFixed(c, base.Int32s, at, from, n)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		appendFixed(c, base.Int64s, at, from, n)
 	case types.Double:
 		appendFixed(c, base.Float64s, at, from, n)
@@ -106,8 +110,12 @@ func (c *column) append(v *Vector, sel []int32, n int) error {
 		c.appendFloats(base, at, from, n)
 	case types.Sparse:
 		return c.appendSparse(base, at, from, n)
-	case types.List:
+	case types.List, types.Map:
 		return c.appendLists(base, at, from, n)
+	case types.Struct:
+		return c.appendStructs(base, at, n)
+	case types.UUID:
+		return c.appendUUIDs(base, at, from, n)
 	default:
 		return c.appendText(base, at, from, n)
 	}
@@ -295,6 +303,42 @@ func (c *column) appendLists(base *Vector, at []int32, from, n int) error {
 	return c.child.append(base.Child, elems, len(elems))
 }
 
+// appendStructs copies fields. Values under a NULL struct go along: readers look
+// at the struct first.
+func (c *column) appendStructs(base *Vector, at []int32, n int) error {
+	if at != nil {
+		at = append([]int32(nil), at...) // a field of a dictionary takes the scratch space
+	}
+	for i, f := range c.fields {
+		if err := f.append(base.Fields[i], at, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendUUIDs writes UUIDs as their texts.
+func (c *column) appendUUIDs(base *Vector, at []int32, from, n int) error {
+	off := c.openOffsets(from, n)
+	end := int(off[from])
+	for i := range n {
+		if !c.null(from + i) {
+			end += uuidLen
+		}
+		if end > maxOffset {
+			return tooLong("text")
+		}
+		off[from+i+1] = int32(end)
+	}
+	dst := c.grow(&c.values, end, 0)
+	for i := range n {
+		if lo := int(off[from+i]); int(off[from+i+1]) > lo {
+			AppendUUID(dst[lo:lo:lo+uuidLen], base.Decimals[selAt(at, i)])
+		}
+	}
+	return nil
+}
+
 // appendSparse copies sparse vectors: offsets shared by indices and values.
 func (c *column) appendSparse(base *Vector, at []int32, from, n int) error {
 	off := c.openOffsets(from, n)
@@ -334,7 +378,7 @@ func (c *column) array() arrow.Array {
 // empty makes the buffers that readers want of an array without rows.
 func (c *column) empty() {
 	switch c.typ.Kind {
-	case types.Text, types.Binary, types.JSON, types.Unknown, types.Sparse, types.List:
+	case types.Text, types.Binary, types.JSON, types.Unknown, types.Sparse, types.List, types.Map, types.UUID:
 		c.openOffsets(0, 0)
 	}
 }
@@ -351,16 +395,34 @@ func (c *column) data() *array.Data {
 		defer indices.Release()
 		defer values.Release()
 		return array.NewData(t, c.n, []*memory.Buffer{c.valid}, []arrow.ArrayData{indices, values}, c.nulls, 0)
+	case types.Map:
+		entries := c.child.structData(t.(*arrow.MapType).Elem())
+		defer entries.Release()
+		defer c.child.release()
+		return array.NewData(t, c.n, []*memory.Buffer{c.valid, c.offsets}, []arrow.ArrayData{entries}, c.nulls, 0)
 	case types.List:
 		elems := c.child.array()
 		defer elems.Release()
 		return array.NewData(t, c.n, []*memory.Buffer{c.valid, c.offsets}, []arrow.ArrayData{elems.Data()}, c.nulls, 0)
+	}
+	if c.typ.Kind == types.Struct {
+		return c.structData(t)
 	}
 	bufs := []*memory.Buffer{c.valid, c.values}
 	if c.offsets != nil {
 		bufs = []*memory.Buffer{c.valid, c.offsets, c.values}
 	}
 	return array.NewData(t, c.n, bufs, nil, c.nulls, 0)
+}
+
+func (c *column) structData(t arrow.DataType) *array.Data {
+	fields := make([]arrow.ArrayData, len(c.fields))
+	for i, f := range c.fields {
+		arr := f.array()
+		defer arr.Release()
+		fields[i] = arr.Data()
+	}
+	return array.NewData(t, c.n, []*memory.Buffer{c.valid}, fields, c.nulls, 0)
 }
 
 // list is one half of sparse vectors.
@@ -383,6 +445,9 @@ func (c *column) release() {
 	}
 	if c.child != nil {
 		c.child.release()
+	}
+	for _, f := range c.fields {
+		f.release()
 	}
 	c.n, c.nulls = 0, 0
 }

@@ -14,7 +14,8 @@ import (
 
 // Value is one boxed value: literals, parameters, group keys in tests. Which
 // field holds it follows from the type as in [Vector]; Int serves INT, BIGINT,
-// DATE (days) and TIMESTAMP (microseconds).
+// DATE (days), TIMESTAMP and TIME (microseconds). List holds the elements of a
+// list, the fields of a struct, the entries of a map as structs of key and value.
 type Value struct {
 	Type   types.Type
 	Null   bool
@@ -69,6 +70,10 @@ func (v Value) String() string {
 		return FormatDate(int32(v.Int))
 	case types.Timestamp:
 		return FormatTimestamp(v.Int)
+	case types.Time:
+		return FormatTime(v.Int)
+	case types.UUID:
+		return FormatUUID(v.Dec)
 	case types.Interval:
 		return v.Span.String()
 	case types.Binary:
@@ -83,8 +88,29 @@ func (v Value) String() string {
 			parts[i] = e.String()
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
+	case types.Struct:
+		parts := make([]string, len(v.List))
+		for i, e := range v.List {
+			parts[i] = "'" + strings.ReplaceAll(v.Type.Fields[i].Name, "'", "''") + "': " + e.String()
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case types.Map:
+		parts := make([]string, len(v.List))
+		for i, e := range v.List {
+			parts[i] = e.List[0].String() + "=" + e.List[1].String()
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	return v.Str
+}
+
+// FormatTime prints microseconds since midnight as ISO with as many fraction
+// digits as are needed; the end of the day is 24:00:00.
+func FormatTime(micros int64) string {
+	if micros == microsPerDay {
+		return "24:00:00"
+	}
+	return time.UnixMicro(micros).UTC().Format("15:04:05.999999")
 }
 
 // FormatDouble prints the shortest text that reads back as f; whole numbers

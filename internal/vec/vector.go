@@ -36,7 +36,9 @@ type SparseRow struct {
 // the type: Bools (one byte a row); Int32s for INT and DATE (days); Int64s for
 // BIGINT and TIMESTAMP (microseconds); Float64s; Decimals (unscaled); Strings
 // for TEXT, BINARY, JSON and UNKNOWN; Spans; Float32s for VECTOR (Dim a row);
-// SparseRows; Offsets and Child for LIST (row i is Child[Offsets[i]:Offsets[i+1]]).
+// SparseRows; Offsets and Child for LIST and MAP (row i is
+// Child[Offsets[i]:Offsets[i+1]]); Fields for STRUCT, flat and as long as the
+// struct; Decimals for UUID too (see [MakeUUID]), Int64s for TIME (microseconds).
 //
 // Values under a NULL are unspecified but present, so that fixed-width kernels
 // need no branch. Invariant: len(values) == N for Flat, 1 for Constant.
@@ -57,6 +59,7 @@ type Vector struct {
 	SparseRows []SparseRow
 	Offsets    []int32
 	Child      *Vector
+	Fields     []*Vector
 
 	Codes []int32
 	Dict  *Vector
@@ -70,11 +73,11 @@ func New(t types.Type, capacity int) *Vector {
 		v.Bools = make([]bool, 0, capacity)
 	case types.Int32, types.Date:
 		v.Int32s = make([]int32, 0, capacity)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = make([]int64, 0, capacity)
 	case types.Double:
 		v.Float64s = make([]float64, 0, capacity)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = make([]decimal128.Num, 0, capacity)
 	case types.Interval:
 		v.Spans = make([]Span, 0, capacity)
@@ -82,9 +85,14 @@ func New(t types.Type, capacity int) *Vector {
 		v.Float32s = make([]float32, 0, capacity*int(t.Dim))
 	case types.Sparse:
 		v.SparseRows = make([]SparseRow, 0, capacity)
-	case types.List:
+	case types.List, types.Map:
 		v.Offsets = append(make([]int32, 0, capacity+1), 0)
 		v.Child = New(*t.Elem, capacity)
+	case types.Struct:
+		v.Fields = make([]*Vector, len(t.Fields))
+		for i, f := range t.Fields {
+			v.Fields[i] = New(f.Type, capacity)
+		}
 	default:
 		v.Strings.Views = make([]View, 0, capacity)
 	}
@@ -101,11 +109,11 @@ func NewFlat(t types.Type, n int) *Vector {
 		v.Bools = v.Bools[:n]
 	case types.Int32, types.Date:
 		v.Int32s = v.Int32s[:n]
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = v.Int64s[:n]
 	case types.Double:
 		v.Float64s = v.Float64s[:n]
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = v.Decimals[:n]
 	case types.Interval:
 		v.Spans = v.Spans[:n]
@@ -113,8 +121,12 @@ func NewFlat(t types.Type, n int) *Vector {
 		v.Float32s = v.Float32s[:n*int(t.Dim)]
 	case types.Sparse:
 		v.SparseRows = v.SparseRows[:n]
-	case types.List:
+	case types.List, types.Map:
 		v.Offsets = v.Offsets[:n+1]
+	case types.Struct:
+		for i, f := range t.Fields {
+			v.Fields[i] = NewFlat(f.Type, n)
+		}
 	default:
 		v.Strings.Views = v.Strings.Views[:n]
 	}
@@ -206,11 +218,11 @@ func (v *Vector) Slice(from, to int) *Vector {
 		out.Bools = v.Bools[from:to:to]
 	case types.Int32, types.Date:
 		out.Int32s = v.Int32s[from:to:to]
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		out.Int64s = v.Int64s[from:to:to]
 	case types.Double:
 		out.Float64s = v.Float64s[from:to:to]
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		out.Decimals = v.Decimals[from:to:to]
 	case types.Interval:
 		out.Spans = v.Spans[from:to:to]
@@ -219,8 +231,13 @@ func (v *Vector) Slice(from, to int) *Vector {
 		out.Float32s = v.Float32s[from*d : to*d : to*d]
 	case types.Sparse:
 		out.SparseRows = v.SparseRows[from:to:to]
-	case types.List:
+	case types.List, types.Map:
 		out.Offsets, out.Child = v.Offsets[from:to+1:to+1], v.Child
+	case types.Struct:
+		out.Fields = make([]*Vector, len(v.Fields))
+		for i, f := range v.Fields {
+			out.Fields[i] = f.Slice(from, to)
+		}
 	default:
 		out.Strings = Strings{Views: v.Strings.Views[from:to:to], Bufs: v.Strings.Bufs}
 	}

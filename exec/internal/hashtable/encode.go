@@ -69,9 +69,9 @@ func width(t types.Type) int {
 		return 1
 	case types.Int32, types.Date:
 		return 4
-	case types.Int64, types.Timestamp, types.Double:
+	case types.Int64, types.Timestamp, types.Time, types.Double:
 		return 8
-	case types.Decimal, types.Interval:
+	case types.Decimal, types.UUID, types.Interval:
 		return 16
 	}
 	return 0
@@ -145,11 +145,11 @@ func putFixed(b []byte, v *vec.Vector, r int) {
 		}
 	case types.Int32, types.Date:
 		binary.LittleEndian.PutUint32(b, uint32(v.Int32s[r]))
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		binary.LittleEndian.PutUint64(b, uint64(v.Int64s[r]))
 	case types.Double:
 		binary.LittleEndian.PutUint64(b, floatWord(v.Float64s[r]))
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		binary.LittleEndian.PutUint64(b, v.Decimals[r].LowBits())
 		binary.LittleEndian.PutUint64(b[8:], uint64(v.Decimals[r].HighBits()))
 	case types.Interval:
@@ -192,13 +192,25 @@ func variable(v *vec.Vector, r int) []byte {
 			b = append(b, floats(s.Values[i:i+1])...)
 		}
 		return b
-	case types.List:
+	case types.List, types.Map:
 		from, to := int(v.Offsets[r]), int(v.Offsets[r+1])
 		child := Encoder{Types: []types.Type{v.Child.Type}}
 		child.Encode([]*vec.Vector{v.Child.Slice(from, to)}, nil, to-from)
 		return child.buf
+	case types.Struct:
+		return structKey(v, r)
 	}
 	return v.Strings.Bytes(r)
+}
+
+// structKey is a struct as a key of its fields.
+func structKey(v *vec.Vector, r int) []byte {
+	row, e := []int32{int32(r)}, Encoder{}
+	for _, f := range v.Fields {
+		e.Types = append(e.Types, f.Type)
+	}
+	e.Encode(v.Fields, row, 1)
+	return e.buf
 }
 
 func floats(fs []float32) []byte {
@@ -242,11 +254,11 @@ func decodeValue(b []byte, v *vec.Vector) {
 		v.Bools = append(v.Bools, b[0] == 1)
 	case types.Int32, types.Date:
 		v.Int32s = append(v.Int32s, int32(binary.LittleEndian.Uint32(b)))
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		v.Int64s = append(v.Int64s, int64(binary.LittleEndian.Uint64(b)))
 	case types.Double:
 		v.Float64s = append(v.Float64s, math.Float64frombits(binary.LittleEndian.Uint64(b)))
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		v.Decimals = append(v.Decimals, decimal128.New(int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b)))
 	case types.Interval:
 		v.Spans = append(v.Spans, vec.Span{Months: int32(binary.LittleEndian.Uint32(b)),
@@ -262,8 +274,10 @@ func decodeValue(b []byte, v *vec.Vector) {
 			s.Values = append(s.Values, math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
 		}
 		v.SparseRows = append(v.SparseRows, s)
-	case types.List:
+	case types.List, types.Map:
 		decodeList(b, v)
+	case types.Struct:
+		Decode(b, v.Fields)
 	default:
 		v.Strings.Append(string(b))
 	}

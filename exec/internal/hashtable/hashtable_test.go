@@ -16,11 +16,14 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
+var nestedStruct = types.StructOf(types.Field{Name: "n", Type: types.Of(types.Int64)}, types.Field{Name: "two words", Type: types.ListOf(types.Of(types.Text))})
+
 var allTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double), types.DecimalOf(20, 2),
 	types.Of(types.Text), types.Of(types.Binary), types.Of(types.Date), types.Of(types.Timestamp), types.Of(types.Interval),
 	types.VectorOf(2), types.Of(types.Sparse), types.ListOf(types.Of(types.Text)), types.ListOf(types.Of(types.Boolean)),
 	types.ListOf(types.ListOf(types.Of(types.Int32))), types.Of(types.JSON),
+	types.Of(types.UUID), types.Of(types.Time), nestedStruct, types.MapOf(types.Of(types.Int32), types.Of(types.Text)), types.ListOf(nestedStruct),
 }
 
 // value is one of a few values of the type; NULL now and then.
@@ -48,6 +51,19 @@ func value(rng *rand.Rand, t types.Type) vec.Value {
 		for i := range k {
 			v.Sparse.Indices = append(v.Sparse.Indices, uint32(i*3))
 			v.Sparse.Values = append(v.Sparse.Values, float32(i))
+		}
+	case types.UUID:
+		v.Dec = decimal128.New(int64(k)-2, uint64(k%2))
+	case types.Time:
+		v.Int = int64(k)
+	case types.Struct:
+		for _, f := range t.Fields {
+			v.List = append(v.List, value(rng, f.Type))
+		}
+	case types.Map: // keys are distinct and not NULL
+		for i := range k % 3 {
+			key := vec.Int32(int32(i))
+			v.List = append(v.List, vec.Value{Type: *t.Elem, List: []vec.Value{key, value(rng, t.Value())}})
 		}
 	case types.List:
 		for range k % 3 {

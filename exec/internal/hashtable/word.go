@@ -11,7 +11,7 @@ import (
 // isWord reports whether every value of the type fits a 64-bit word.
 func isWord(t types.Type) bool {
 	switch t.Kind {
-	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Double:
+	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Time, types.Double:
 		return true
 	}
 	return false
@@ -55,7 +55,7 @@ func words(v *vec.Vector, sel []int32, n int, out []uint64) {
 
 func wordsFlat(v *vec.Vector, n int, out []uint64) {
 	switch v.Type.Kind {
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		for i, x := range v.Int64s[:n] {
 			out[i] = uint64(x)
 		}
@@ -70,7 +70,7 @@ func wordsFlat(v *vec.Vector, n int, out []uint64) {
 
 func wordsSel(v *vec.Vector, sel []int32, n int, out []uint64) {
 	switch v.Type.Kind {
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		for i, r := range sel[:n] {
 			out[i] = uint64(v.Int64s[r])
 		}

@@ -19,7 +19,8 @@ import (
 )
 
 var sortTypes = []types.Type{types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double),
-	types.DecimalOf(38, 2), types.Of(types.Text), types.Of(types.Interval), types.ListOf(types.Of(types.Int32))}
+	types.DecimalOf(38, 2), types.Of(types.Text), types.Of(types.Interval), types.ListOf(types.Of(types.Int32)),
+	types.Of(types.UUID), types.Of(types.Time), types.StructOf(types.Field{Name: "a", Type: types.Of(types.Int64)}, types.Field{Name: "b", Type: types.Of(types.Text)})}
 
 // sortValue draws from wide and narrow domains, with NULLs and extremes.
 func sortValue(rng *rand.Rand, t types.Type) vec.Value {
@@ -44,6 +45,10 @@ func sortValue(rng *rand.Rand, t types.Type) vec.Value {
 		v.Str = []string{"", "a", "abcdefgh", "abcdefgha", "abcdefghb", "abcdefgh\x00", fmt.Sprint(n)}[rng.IntN(7)]
 	case types.Interval:
 		v.Span = vec.Span{Months: int32(n % 3), Days: int32(n % 40), Nanos: n % 7}
+	case types.UUID:
+		v.Dec = decimal128.New(n>>60, uint64(n))
+	case types.Struct:
+		v.List = []vec.Value{sortValue(rng, t.Fields[0].Type), sortValue(rng, t.Fields[1].Type)}
 	case types.List:
 		for range rng.IntN(3) {
 			v.List = append(v.List, vec.Int32(int32(n%3)))

@@ -106,7 +106,7 @@ func (s *sorter) sortPrefix(rows []int32, k int) {
 		}
 	}
 	tmp := s.b[:len(es)]
-	if key.Type.Kind == types.Decimal {
+	if key.Type.Kind == types.Decimal || key.Type.Kind == types.UUID {
 		lowPrefixes(key, dir.Desc, es)
 		if es = s.radixSort(es, tmp); len(es) > 0 && &es[0] == &tmp[0] {
 			tmp = s.a[:len(es)]
@@ -192,7 +192,7 @@ func compareKey(k *vec.Vector, dir Direction, a, b int32) int {
 // radixable reports whether prefixes exist for the type.
 func radixable(t types.Type) bool {
 	switch t.Kind {
-	case types.Text, types.Binary, types.Unknown, types.JSON, types.Decimal:
+	case types.Text, types.Binary, types.Unknown, types.JSON, types.Decimal, types.UUID:
 		return true
 	}
 	return exact(t)
@@ -201,7 +201,7 @@ func radixable(t types.Type) bool {
 // exact reports whether equal prefixes mean equal keys.
 func exact(t types.Type) bool {
 	switch t.Kind {
-	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Double:
+	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Time, types.Double:
 		return true
 	}
 	return false
@@ -212,7 +212,7 @@ const signBit = 1 << 63
 // prefixes fills the entries' prefixes from a flat key column.
 func prefixes(key *vec.Vector, desc bool, es []entry) {
 	switch key.Type.Kind {
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		for i := range es {
 			es[i].prefix = uint64(key.Int64s[es[i].row]) ^ signBit
 		}
@@ -231,7 +231,7 @@ func prefixes(key *vec.Vector, desc bool, es []entry) {
 				es[i].prefix = 1
 			}
 		}
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		for i := range es {
 			es[i].prefix = uint64(key.Decimals[es[i].row].HighBits()) ^ signBit
 		}

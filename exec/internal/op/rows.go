@@ -73,11 +73,11 @@ func appendAll(dst, src *vec.Vector) {
 	switch dst.Type.Kind {
 	case types.Int32, types.Date:
 		dst.Int32s = append(dst.Int32s, src.Int32s[:src.N]...)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		dst.Int64s = append(dst.Int64s, src.Int64s[:src.N]...)
 	case types.Double:
 		dst.Float64s = append(dst.Float64s, src.Float64s[:src.N]...)
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		dst.Decimals = append(dst.Decimals, src.Decimals[:src.N]...)
 	default:
 		dst.AppendRows(src, nil, src.N)
@@ -116,7 +116,7 @@ func appendValid(dst, src *vec.Vector) {
 // buffers of rows that are not kept.
 func pickOwn(col *vec.Vector, rows []int32) *vec.Vector {
 	switch col.Type.Kind {
-	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Double, types.Decimal, types.Interval, types.Vector:
+	case types.Boolean, types.Int32, types.Date, types.Int64, types.Timestamp, types.Time, types.Double, types.Decimal, types.UUID, types.Interval, types.Vector:
 		if col.Encoding == vec.Flat {
 			return kernel.Gather(col, rows)
 		}
@@ -141,14 +141,20 @@ func rowBytes(t types.Type) int64 {
 		return 1
 	case types.Int32, types.Date:
 		return 4
-	case types.Int64, types.Timestamp, types.Double:
+	case types.Int64, types.Timestamp, types.Time, types.Double:
 		return 8
 	case types.Vector:
 		return 4 * int64(t.Dim)
 	case types.Sparse:
 		return 48
-	case types.List:
+	case types.List, types.Map:
 		return 4
+	case types.Struct:
+		total := int64(0)
+		for _, f := range t.Fields {
+			total += rowBytes(f.Type)
+		}
+		return total
 	}
 	return 16
 }
@@ -170,11 +176,19 @@ func vectorBytes(v *vec.Vector, sel []int32, n int) int64 {
 			s, r := flatBase(v), v.Row(selected(sel, i))
 			total += 8 * int64(len(s.SparseRows[r].Indices))
 		}
-	case types.List:
+	case types.List, types.Map:
 		for i := range n {
 			s, r := flatBase(v), v.Row(selected(sel, i))
 			from, to := int(s.Offsets[r]), int(s.Offsets[r+1])
 			total += vectorBytes(s.Child.Slice(from, to), nil, to-from)
+		}
+	case types.Struct:
+		rows := make([]int32, n)
+		for i := range rows {
+			rows[i] = int32(v.Row(selected(sel, i)))
+		}
+		for _, f := range flatBase(v).Fields {
+			total += vectorBytes(f, rows, n)
 		}
 	}
 	return total

@@ -29,7 +29,9 @@ var typeRows = []typeRow{
 	{name: "DOUBLE", code: 8, size: 15, sqlType: 8, radix: 10},
 	{name: "TEXT", code: 12, quote: "'", caseSensitive: true, unsigned: true, sqlType: 12},
 	{name: "JSON", code: 12, quote: "'", caseSensitive: true, unsigned: true, sqlType: 12},
+	{name: "UUID", code: 12, size: 36, quote: "'", unsigned: true, sqlType: 12},
 	{name: "DATE", code: 91, size: 10, quote: "'", unsigned: true, sqlType: 9, subcode: 1},
+	{name: "TIME", code: 92, size: 15, quote: "'", unsigned: true, maxScl: 6, sqlType: 9, subcode: 2},
 	{name: "TIMESTAMP", code: 93, size: 26, quote: "'", unsigned: true, maxScl: 6, sqlType: 9, subcode: 3},
 }
 

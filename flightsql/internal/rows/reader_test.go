@@ -193,8 +193,9 @@ func TestSplitKeepsEverything(t *testing.T) {
 	ts := []types.Type{
 		types.Of(types.Text), types.VectorOf(4), types.ListOf(types.Of(types.Text)), types.Of(types.Boolean),
 		types.DecimalOf(10, 2), types.Of(types.Sparse), types.Of(types.Binary),
+		types.Of(types.UUID), types.MapOf(types.Of(types.Text), types.Of(types.Text)), types.StructOf(types.Field{Name: "x", Type: types.Of(types.Text)}),
 	}
-	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(rt, "rows")
 		c := vec.NewChunk(ts, n)
@@ -241,6 +242,12 @@ func value(t *rapid.T, typ types.Type) vec.Value {
 	case types.List:
 		for range rapid.IntRange(0, 5).Draw(t, "n") {
 			v.List = append(v.List, vec.Text(text.Draw(t, "e")))
+		}
+	case types.Struct:
+		v.List = []vec.Value{value(t, typ.Fields[0].Type)}
+	case types.Map:
+		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
+			v.List = append(v.List, vec.Value{Type: *typ.Elem, List: []vec.Value{vec.Text(strings.Repeat("k", i)), value(t, typ.Value())}})
 		}
 	case types.Sparse:
 		v.Sparse = vec.SparseRow{Indices: []uint32{1, 9}, Values: []float32{.5, 2}}

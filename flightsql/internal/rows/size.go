@@ -54,6 +54,10 @@ func arrayBytes(arr arrow.Array, from, to int) int64 {
 		return bits + 4*n + int64(a.ValueOffset(to-1)-a.ValueOffset(from)) + int64(a.ValueLen(to-1))
 	case *array.Binary:
 		return bits + 4*n + int64(a.ValueOffset(to-1)-a.ValueOffset(from)) + int64(a.ValueLen(to-1))
+	case *array.Map:
+		start, _ := a.ValueOffsets(from)
+		_, end := a.ValueOffsets(to - 1)
+		return bits + 4*n + arrayBytes(a.ListValues(), int(start), int(end))
 	case *array.List:
 		start, _ := a.ValueOffsets(from)
 		_, end := a.ValueOffsets(to - 1)
@@ -86,13 +90,15 @@ func chunkBytes(c *vec.Chunk) int {
 			total += n / 8
 		case types.Int32, types.Date:
 			total += 4 * n
+		case types.UUID:
+			total += 40 * n
 		case types.Decimal, types.Interval:
 			total += 16 * n
 		case types.Vector:
 			total += 4 * n * int(col.Type.Dim)
 		case types.Text, types.Binary, types.JSON, types.Unknown:
 			total += 4*n + textBytes(c, col)
-		case types.Sparse, types.List:
+		case types.Sparse, types.List, types.Struct, types.Map:
 			total += 64 * n
 		default:
 			total += 8 * n

@@ -34,7 +34,7 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	}
 	asts := make([]ast.Expr, len(x.Args))
 	for i, a := range x.Args {
-		if !a.Name.IsZero() {
+		if !a.Name.IsZero() && name != "struct_pack" {
 			return nil, c.b.fail(fail.Syntax, a.Pos(), "function %s takes no named arguments", name)
 		}
 		asts[i] = a.Value
@@ -46,6 +46,9 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	offs := make([]int, len(args))
 	for i, a := range asts {
 		offs[i] = a.Pos()
+	}
+	if bound, err := c.b.structCall(name, x, args, offs); bound != nil || err != nil {
+		return bound, err
 	}
 	if bound, err := c.b.specialCall(name, args, offs, x.Pos()); bound != nil || err != nil {
 		return bound, err

@@ -105,6 +105,16 @@ func (c *clause) rareExpr(e ast.Expr) (expr.Expr, error) {
 		return c.quantified(x)
 	case *ast.ArrayLit:
 		return c.array(x)
+	case *ast.StructLit:
+		return c.structLit(x)
+	case *ast.MapLit:
+		return c.mapLit(x)
+	case *ast.Row:
+		return c.rowValue(x)
+	case *ast.Field:
+		return c.field(x)
+	case *ast.Slice:
+		return c.slice(x)
 	case *ast.Extract:
 		return c.extract(x)
 	case *ast.Subscript:
@@ -128,16 +138,6 @@ func exprName(e ast.Expr) string {
 		return "a lambda here"
 	case *ast.ArrayQuery:
 		return "ARRAY(SELECT …)"
-	case *ast.Row:
-		return "a row as a value"
-	case *ast.StructLit:
-		return "a struct literal"
-	case *ast.MapLit:
-		return "a map literal"
-	case *ast.Slice:
-		return "a slice"
-	case *ast.Field:
-		return "access to a field"
 	}
 	return "this expression"
 }
@@ -146,6 +146,11 @@ func exprName(e ast.Expr) string {
 // clause allows that and no column has the name.
 func (c *clause) column(ref *ast.ColumnRef) (expr.Expr, error) {
 	bound, err := c.b.resolve(c.scope, ref)
+	if err != nil && len(ref.Parts) > 1 {
+		if field, ferr := c.fieldPath(ref); field != nil || ferr != nil {
+			return field, ferr
+		}
+	}
 	if err == nil || len(ref.Parts) > 1 || fail.CodeOf(err) != fail.UndefinedColumn {
 		return bound, err
 	}

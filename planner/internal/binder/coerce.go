@@ -95,6 +95,9 @@ func (b *Binder) typeParam(p *expr.Param, to types.Type, off int) (expr.Expr, er
 // settle gives TEXT to what is still without a type.
 func (b *Binder) settle(e expr.Expr) expr.Expr {
 	if e.Type().Kind != types.Unknown {
+		if t := e.Type(); t.Nested() && !t.Settled().Equal(t) {
+			return b.settleNested(e)
+		}
 		return e
 	}
 	switch x := e.(type) {
@@ -110,6 +113,15 @@ func (b *Binder) settle(e expr.Expr) expr.Expr {
 		return &expr.Param{Index: x.Index, T: b.params[x.Index]}
 	}
 	return &expr.Cast{Arg: e, To: types.Of(types.Text), Offset: -1}
+}
+
+// settleNested gives TEXT to what a nested value leaves open.
+func (b *Binder) settleNested(e expr.Expr) expr.Expr {
+	cast := &expr.Cast{Arg: e, To: e.Type().Settled(), Offset: -1}
+	if out, err := b.fold(cast, -1); err == nil {
+		return out
+	}
+	return cast
 }
 
 func (b *Binder) noCast(from, to types.Type, off int) error {
@@ -173,9 +185,7 @@ func (b *Binder) common(es []expr.Expr, offs []int, what string) ([]expr.Expr, t
 		}
 		t = got
 	}
-	if t.Kind == types.Unknown {
-		t = types.Of(types.Text)
-	}
+	t = t.Settled()
 	out := make([]expr.Expr, len(es))
 	for i, e := range es {
 		var err error
@@ -253,6 +263,7 @@ func assignable(from, to types.Type) bool {
 		return false
 	}
 	return from.Numeric() && to.Numeric() || to.Kind == types.Text || from.Kind == types.Text && to.Kind == types.JSON ||
-		from.Kind == types.Timestamp && to.Kind == types.Date || from.Kind == types.List && to.Kind == types.List ||
+		from.Kind == types.Timestamp && to.Kind == types.Date || from.Nested() && from.Kind == to.Kind ||
+		from.Kind == types.Timestamp && to.Kind == types.Time ||
 		types.Cast(from, to) == types.ImplicitCast
 }

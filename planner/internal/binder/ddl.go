@@ -246,7 +246,7 @@ func (d *definition) asColumn(i int, c plan.Column) (expr.Expr, error) {
 		}
 		id = def.Name
 	}
-	if c.Type.Kind == types.Interval {
+	if !storable(c.Type, d.obj.Kind) {
 		return nil, b.fail(fail.DatatypeMismatch, id.Pos(), "column %q: type %s cannot be stored", id.Text, c.Type)
 	}
 	return c.Ref(), d.addField(id, schema.Field{Type: c.Type, Metric: defaultMetric(c.Type)})
@@ -286,8 +286,12 @@ func (d *definition) column(c *ast.ColumnDef) error {
 	if err != nil {
 		return err
 	}
-	if t.Kind == types.Interval || t.Kind == types.List && !storableElem(*t.Elem) {
-		return d.b.fail(fail.Unsupported, c.Type.Pos(), "a column of type %s cannot be stored", t)
+	if !storable(t, d.obj.Kind) {
+		err := d.b.fail(fail.Unsupported, c.Type.Pos(), "a column of type %s cannot be stored", t)
+		if storable(t, schema.Table) {
+			return err.WithHint("A table can hold it; a collection keeps JSON documents, so store it as TEXT")
+		}
+		return err
 	}
 	f := schema.Field{Type: t, Metric: defaultMetric(t)}
 	key := false
@@ -310,13 +314,29 @@ func (d *definition) column(c *ast.ColumnDef) error {
 	return nil
 }
 
-// storableElem are the types that lists hold.
-func storableElem(t types.Type) bool {
+// storable reports the types of columns. A collection keeps its rows as JSON
+// documents, which have no intervals; vectors lie beside the other fields, never
+// inside of them.
+func storable(t types.Type, kind schema.Kind) bool {
+	if t.Kind == types.Vector || t.Kind == types.Sparse {
+		return true
+	}
+	return storableInside(t, kind) && !t.Deep()
+}
+
+func storableInside(t types.Type, kind schema.Kind) bool {
 	switch t.Kind {
-	case types.Interval, types.Vector, types.Sparse, types.List, types.Unknown:
+	case types.Interval:
+		return kind == schema.Table
+	case types.Vector, types.Sparse, types.Unknown:
 		return false
 	}
-	return true
+	for _, f := range t.Fields {
+		if !storableInside(f.Type, kind) {
+			return false
+		}
+	}
+	return t.Elem == nil || storableInside(*t.Elem, kind)
 }
 
 func (d *definition) columnConstraint(f *schema.Field, c *ast.ColumnDef, k *ast.ColumnConstraint) error {
@@ -400,10 +420,10 @@ func (d *definition) addKey(i, off int) error {
 func (d *definition) keyField(i, off int) error {
 	f := &d.obj.Fields[i]
 	switch f.Type.Kind {
-	case types.Text, types.Int32, types.Int64:
+	case types.Text, types.Int32, types.Int64, types.UUID:
 	default:
 		return d.b.fail(fail.DatatypeMismatch, off, "column %q of type %s cannot be a key", f.Name, f.Type).
-			WithHint("Keys are TEXT, INT, BIGINT or several of these")
+			WithHint("Keys are TEXT, INT, BIGINT, UUID or several of these")
 	}
 	f.NotNull = true
 	return nil

@@ -86,12 +86,10 @@ func (b *Binder) decimal(text string, off int) (expr.Expr, error) {
 // interval binds INTERVAL '1' DAY and its relatives.
 func (c *clause) interval(x *ast.IntervalLit) (expr.Expr, error) {
 	span := types.Of(types.Interval)
-	if x.ToUnit != "" {
-		return nil, c.b.unsupported(x.Pos(), "INTERVAL … "+x.Unit+" TO "+x.ToUnit)
-	}
 	if text, ok := literalText(x.Value); ok {
-		if x.Unit != "" {
-			text += " " + x.Unit
+		text, err := c.b.spanText(text, x)
+		if err != nil {
+			return nil, err
 		}
 		return c.b.coerce(&expr.Const{Value: vec.Value{Str: text}}, span, x.Pos())
 	}
@@ -107,6 +105,28 @@ func (c *clause) interval(x *ast.IntervalLit) (expr.Expr, error) {
 		return nil, err
 	}
 	return c.b.scalar("*", []expr.Expr{n, unit}, x.Pos())
+}
+
+// spanText is the text of an interval literal with its units written out.
+func (b *Binder) spanText(text string, x *ast.IntervalLit) (string, error) {
+	lettered := strings.ContainsFunc(text, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
+	switch {
+	case x.Unit == "" || lettered && x.ToUnit == "": // its own units count
+		return text, nil
+	case x.ToUnit == "":
+		return text + " " + x.Unit, nil
+	case x.Unit == "MINUTE" && x.ToUnit == "SECOND":
+		return "00:" + strings.TrimSpace(text), nil
+	case x.Unit == "DAY" && x.ToUnit == "HOUR":
+		day, hour, ok := strings.Cut(strings.TrimSpace(text), " ")
+		if ok {
+			return day + " day " + hour + " hour", nil
+		}
+	case x.Unit == "YEAR" && x.ToUnit == "MONTH", x.Unit == "DAY" && (x.ToUnit == "MINUTE" || x.ToUnit == "SECOND"),
+		x.Unit == "HOUR" && (x.ToUnit == "MINUTE" || x.ToUnit == "SECOND"):
+		return text, nil
+	}
+	return "", b.fail(fail.InvalidDatetime, x.Pos(), "INTERVAL '%s' %s TO %s is not an interval", text, x.Unit, x.ToUnit)
 }
 
 // literalText is the text of a literal number or string.
@@ -171,10 +191,22 @@ func (b *Binder) typeNamed(t *ast.TypeName) (types.Type, error) {
 		}
 		return types.ListOf(elem), nil
 	}
+	if got, ok, err := b.nestedType(t); ok || err != nil {
+		return got, err
+	}
 	if got, ok := types.Named(t.Name, t.Mods); ok {
 		return got, nil
 	}
+	if strings.HasPrefix(t.Name, "INTERVAL ") {
+		return types.Of(types.Interval), nil
+	}
 	switch t.Name {
+	case "STRUCT", "ROW":
+		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "STRUCT needs its fields").WithHint("Write STRUCT(a INT, b TEXT)")
+	case "MAP":
+		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "MAP needs the types of its keys and values").WithHint("Write MAP(TEXT, INT)")
+	case "TIMETZ", "TIME WITH TIME ZONE":
+		return types.Type{}, b.fail(fail.Unsupported, t.Pos(), "type %s is not supported", t.Name).WithHint("Use TIME, or TIMESTAMP for instants")
 	case "VECTOR":
 		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "VECTOR needs its dimension, from 1 to %d", types.MaxDim).
 			WithHint("Write VECTOR(384)")
@@ -189,4 +221,4 @@ func (b *Binder) typeNamed(t *ast.TypeName) (types.Type, error) {
 }
 
 var typeNames = []string{"BOOLEAN", "INT", "BIGINT", "DOUBLE", "DECIMAL", "TEXT", "BINARY", "DATE", "TIMESTAMP",
-	"INTERVAL", "JSON", "VECTOR", "SPARSE VECTOR"}
+	"TIME", "INTERVAL", "UUID", "JSON", "STRUCT", "MAP", "VECTOR", "SPARSE VECTOR"}

@@ -63,13 +63,14 @@ func (b *Binder) likePartner(op ast.Op, e expr.Expr, partner types.Type, left bo
 		return e
 	}
 	time, span := types.Of(types.Timestamp), types.Of(types.Interval)
+	isTime := partner.Kind == types.Date || partner.Kind == types.Timestamp || partner.Kind == types.Time
 	var try []types.Type
 	switch {
 	case partner.Numeric():
 		try = []types.Type{partner}
-	case (partner.Kind == types.Date || partner.Kind == types.Timestamp) && op == ast.OpAdd:
+	case isTime && op == ast.OpAdd:
 		try = []types.Type{span}
-	case partner.Kind == types.Date || partner.Kind == types.Timestamp:
+	case isTime:
 		try = []types.Type{partner, span}
 	case partner.Kind == types.Interval && (left || op == ast.OpAdd):
 		try = []types.Type{time, span}
@@ -299,7 +300,10 @@ func (c *clause) subscript(x *ast.Subscript) (expr.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if arg.Type().Kind == types.JSON {
+	switch arg.Type().Kind {
+	case types.Struct, types.Map:
+		return c.b.member(arg, index, x.Index.Pos())
+	case types.JSON:
 		return c.b.scalar("->", []expr.Expr{arg, index}, x.Pos())
 	}
 	return c.b.scalar("array_element", []expr.Expr{arg, index}, x.Pos())

@@ -276,10 +276,7 @@ func (b *Binder) setOp(x *ast.SetOp, outer *scope) (plan.Node, error) {
 			return nil, b.fail(fail.DatatypeMismatch, x.Right.Pos(), "column %d of %s is %s on the left and %s on the right",
 				i+1, x.Op, lc[i].Type, rc[i].Type).WithHint("Cast one of them")
 		}
-		common[i] = t
-		if t.Kind == types.Unknown {
-			common[i] = types.Of(types.Text)
-		}
+		common[i] = t.Settled()
 	}
 	l, r = b.castColumns(l, common), b.castColumns(r, common)
 	return b.combine(x, l, r)
@@ -418,10 +415,7 @@ func (b *Binder) settleTypes(n plan.Node) plan.Node {
 	cols := n.Columns()
 	want := make([]types.Type, len(cols))
 	for i, c := range cols {
-		want[i] = c.Type
-		if c.Type.Kind == types.Unknown {
-			want[i] = types.Of(types.Text)
-		}
+		want[i] = c.Type.Settled()
 	}
 	return b.castColumns(n, want)
 }

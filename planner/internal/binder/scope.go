@@ -272,10 +272,6 @@ func (b *Binder) unresolvedTable(s *scope, ref *ast.ColumnRef) error {
 	var names []string
 	hidden := ""
 	for level := s; level != nil; level = level.parent {
-		if v, n := pick(ref.Parts[0], level.matchBare(ref.Parts[0])); n == 1 {
-			return b.fail(fail.Unsupported, ref.Pos(), "access to fields of %q by dots is not supported", v.name).
-				WithHint("Use %s -> 'field' on JSON", v.name)
-		}
 		for _, t := range level.tables {
 			names = append(names, t.name)
 			if t.object != "" && nameIs(qual[len(qual)-1], t.object) {

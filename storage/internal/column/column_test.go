@@ -12,11 +12,14 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
+var nestedStruct = types.StructOf(types.Field{Name: "n", Type: types.Of(types.Int64)}, types.Field{Name: "two words", Type: types.ListOf(types.Of(types.Text))})
+
 var testTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double),
 	types.DecimalOf(38, 4), types.Of(types.Text), types.Of(types.Binary), types.Of(types.Date),
 	types.Of(types.Timestamp), types.Of(types.Interval), types.VectorOf(3), types.Of(types.Sparse),
 	types.ListOf(types.Of(types.Text)), types.Of(types.JSON),
+	types.Of(types.UUID), types.Of(types.Time), nestedStruct, types.MapOf(types.Of(types.Int32), types.Of(types.Text)), types.ListOf(nestedStruct),
 }
 
 // randomValue makes a value of the type; few picks from a small domain, so that dictionaries and runs appear.
@@ -45,6 +48,19 @@ func randomValue(r *rand.Rand, t types.Type, few bool) vec.Value {
 		for i := range r.Intn(4) {
 			v.Sparse.Indices = append(v.Sparse.Indices, uint32(i*7))
 			v.Sparse.Values = append(v.Sparse.Values, float32(n))
+		}
+	case types.UUID:
+		v.Dec = decimal128.New(n, uint64(n)*31)
+	case types.Time:
+		v.Int = n
+	case types.Struct:
+		for _, f := range t.Fields {
+			v.List = append(v.List, randomValue(r, f.Type, few))
+		}
+	case types.Map: // keys are distinct and not NULL
+		for i := range r.Intn(4) {
+			key := vec.Int32(int32(i))
+			v.List = append(v.List, vec.Value{Type: *t.Elem, List: []vec.Value{key, randomValue(r, t.Value(), few)}})
 		}
 	case types.List:
 		for range r.Intn(4) {

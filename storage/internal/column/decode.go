@@ -113,7 +113,7 @@ func decodeValues(c *cursor, v *vec.Vector, enc byte) error {
 		var err error
 		v.Int32s, err = decodeInts[int32](c, n)
 		return err
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		var err error
 		v.Int64s, err = decodeInts[int64](c, n)
 		return err
@@ -121,7 +121,7 @@ func decodeValues(c *cursor, v *vec.Vector, enc byte) error {
 		if b := c.take(8 * n); b != nil {
 			v.Float64s = castSlice[float64](b, n)
 		}
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		if b := c.take(16 * n); b != nil {
 			v.Decimals = make([]decimal128.Num, n)
 			for i := range v.Decimals {
@@ -142,8 +142,10 @@ func decodeValues(c *cursor, v *vec.Vector, enc byte) error {
 		}
 	case types.Sparse:
 		decodeSparse(c, v)
-	case types.List:
+	case types.List, types.Map:
 		return decodeList(c, v)
+	case types.Struct:
+		return decodeStruct(c, v)
 	default:
 		if enc != encFlat && enc != encDict && enc != encZstd {
 			return corrupt("unknown encoding %d", enc)
@@ -232,6 +234,18 @@ func decodeSparse(c *cursor, v *vec.Vector) {
 		}
 		v.SparseRows[i] = r
 	}
+}
+
+func decodeStruct(c *cursor, v *vec.Vector) error {
+	for _, f := range v.Type.Fields {
+		field, rest, err := decodeChunk(c.b, f.Type, v.N)
+		if err != nil {
+			return err
+		}
+		c.b = rest.b
+		v.Fields = append(v.Fields, field.Flatten())
+	}
+	return nil
 }
 
 func decodeList(c *cursor, v *vec.Vector) error {

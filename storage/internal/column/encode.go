@@ -42,13 +42,13 @@ func appendValues(dst []byte, v *vec.Vector) (byte, []byte) {
 		return encPacked, appendBools(dst, v.Bools)
 	case types.Int32, types.Date:
 		return encPacked, appendPacked(dst, v.Int32s, v)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		return encPacked, appendPacked(dst, v.Int64s, v)
 	case types.Double:
 		for _, f := range v.Float64s {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(f))
 		}
-	case types.Decimal:
+	case types.Decimal, types.UUID:
 		for _, d := range v.Decimals {
 			dst = binary.LittleEndian.AppendUint64(dst, d.LowBits())
 			dst = binary.LittleEndian.AppendUint64(dst, uint64(d.HighBits()))
@@ -65,8 +65,12 @@ func appendValues(dst []byte, v *vec.Vector) (byte, []byte) {
 		}
 	case types.Sparse:
 		return encFlat, appendSparse(dst, v.SparseRows)
-	case types.List:
+	case types.List, types.Map:
 		return encFlat, appendList(dst, v)
+	case types.Struct:
+		for _, f := range v.Fields {
+			dst = appendChunk(dst, f)
+		}
 	default:
 		return appendStrings(dst, v)
 	}

@@ -45,7 +45,7 @@ func takeRows(data []byte, t types.Type, n int, rows []int32, out *vec.Vector) (
 		return false, err
 	}
 	switch t.Kind {
-	case types.Int32, types.Date, types.Int64, types.Timestamp:
+	case types.Int32, types.Date, types.Int64, types.Timestamp, types.Time:
 		err = takeInts(c, h, rows, out)
 	case types.Double:
 		err = takeDoubles(c, h, rows, out)
@@ -88,7 +88,7 @@ func takeInts(c *cursor, h head, rows []int32, out *vec.Vector) error {
 	if err != nil {
 		return err
 	}
-	wide := out.Type.Kind == types.Int64 || out.Type.Kind == types.Timestamp
+	wide := out.Type.Kind != types.Int32 && out.Type.Kind != types.Date
 	for _, r := range rows {
 		if wide {
 			out.Int64s = append(out.Int64s, int64(p.at(int(r))))

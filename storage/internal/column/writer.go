@@ -88,7 +88,7 @@ func zone(v *vec.Vector) (lo, hi []byte) {
 	switch v.Type.Kind {
 	case types.Int32, types.Date:
 		return zoneOf(v.Int32s, v.Valid)
-	case types.Int64, types.Timestamp:
+	case types.Int64, types.Timestamp, types.Time:
 		return zoneOf(v.Int64s, v.Valid)
 	case types.Double:
 		return doubleZone(v)

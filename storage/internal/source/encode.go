@@ -66,7 +66,7 @@ func leftOut(v vec.Value) bool { return v.Null && v.Type.Kind == types.JSON }
 // [Append] wrote as the very same value. JSON is not one: blanks around it go.
 func ReadsBack(t types.Type) bool {
 	switch t.Kind {
-	case types.Boolean, types.Int32, types.Int64, types.Double, types.Text, types.Date, types.Timestamp:
+	case types.Boolean, types.Int32, types.Int64, types.Double, types.Text, types.Date, types.Timestamp, types.Time, types.UUID:
 		return true
 	}
 	return false
@@ -101,8 +101,14 @@ func appendValue(dst []byte, v vec.Value) ([]byte, error) {
 			return nil, fail.New(fail.InvalidJSON, "%s is not JSON", clip(v.Str))
 		}
 		return append(dst, v.Str...), nil
+	case types.Time, types.UUID:
+		return append(append(append(dst, '"'), v.String()...), '"'), nil
 	case types.List:
 		return appendList(dst, v.List)
+	case types.Struct:
+		return appendStruct(dst, v)
+	case types.Map:
+		return appendMap(dst, v)
 	case types.Text, types.Unknown:
 		if !utf8.ValidString(v.Str) {
 			return nil, fail.New(fail.InvalidEncoding, "the text is not valid UTF-8")
@@ -124,6 +130,49 @@ func appendList(dst []byte, list []vec.Value) ([]byte, error) {
 		}
 	}
 	return append(dst, ']'), nil
+}
+
+// appendStruct writes an object of all fields in order. A NULL in a JSON field is
+// left out, as in a document.
+func appendStruct(dst []byte, v vec.Value) ([]byte, error) {
+	dst = append(dst, '{')
+	start := len(dst)
+	for i, e := range v.List {
+		if leftOut(e) {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(quote(dst, v.Type.Fields[i].Name), ':')
+		var err error
+		if dst, err = appendValue(dst, e); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// appendMap writes a map whose keys are TEXT as an object, another as an array
+// of {"key": …, "value": …}.
+func appendMap(dst []byte, v vec.Value) ([]byte, error) {
+	if v.Type.Key().Kind != types.Text {
+		return appendList(dst, v.List)
+	}
+	dst = append(dst, '{')
+	for i, e := range v.List {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = appendValue(dst, e.List[0]); err != nil {
+			return nil, err
+		}
+		if dst, err = appendValue(append(dst, ':'), e.List[1]); err != nil {
+			return nil, err
+		}
+	}
+	return append(dst, '}'), nil
 }
 
 // appendTime writes the years that RFC 3339 has; others could not be read back.

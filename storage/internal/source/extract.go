@@ -115,8 +115,20 @@ func valueOf(r gjson.Result, t types.Type) (vec.Value, error) {
 		}
 	case types.Timestamp:
 		v.Int, err = timestamp(r, t)
+	case types.Time:
+		v.Int, err = clockOf(r, t)
+	case types.UUID:
+		var ok bool
+		v.Dec, ok = vec.ParseUUID(r.String())
+		if r.Type != gjson.String || !ok {
+			err = fail.New(fail.InvalidText, "%s is not a UUID", clip(r.Raw)).WithHint("Write it as \"550e8400-e29b-41d4-a716-446655440000\".")
+		}
 	case types.List:
 		return listOf(r, t)
+	case types.Struct:
+		return structOf(r, t)
+	case types.Map:
+		return mapOf(r, t)
 	default:
 		err = fail.New(fail.Unsupported, "%s cannot be stored in a document", t)
 	}

@@ -26,7 +26,9 @@ import (
 //	discover          a document a line; prints the fields that they would add
 //
 // Values are written as Loam keeps them: a timestamp in microseconds, a date in
-// days, a decimal unscaled, text as a Go string, binary in hex, lists between |.
+// days, a decimal unscaled, text as a Go string, binary in hex, lists between |,
+// a time in microseconds, the fields of a struct between ;, a map's entries as
+// key: value between |.
 // What encode writes is read back and must be the same.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -121,7 +123,19 @@ func typed(t *testing.T, ty types.Type, text string) vec.Value {
 	switch ty.Kind {
 	case types.Boolean:
 		v.Bool, err = strconv.ParseBool(text)
-	case types.Int32, types.Int64, types.Date, types.Timestamp:
+	case types.UUID:
+		v.Dec, _ = vec.ParseUUID(text)
+	case types.Struct:
+		for i, e := range strings.Split(text, ";") {
+			v.List = append(v.List, typed(t, ty.Fields[i].Type, strings.TrimSpace(e)))
+		}
+	case types.Map:
+		for e := range strings.SplitSeq(text, "|") {
+			if key, val, ok := strings.Cut(strings.TrimSpace(e), ": "); ok {
+				v.List = append(v.List, vec.Value{Type: *ty.Elem, List: []vec.Value{typed(t, ty.Key(), key), typed(t, ty.Value(), val)}})
+			}
+		}
+	case types.Int32, types.Int64, types.Date, types.Timestamp, types.Time:
 		v.Int, err = strconv.ParseInt(text, 10, 64)
 	case types.Double:
 		v.Float, err = strconv.ParseFloat(text, 64)

@@ -14,7 +14,7 @@ import (
 const MaxKeyBytes = 4096
 
 // Key is loam_canonical_v1 of the key fields' values, in key order: a string as
-// it is, an integer in decimal, a composite as a JSON array. Errors name the field.
+// it is, an integer in decimal, a UUID in lower case, a composite as a JSON array. Errors name the field.
 func Key(obj *schema.Object, vals []vec.Value) (string, error) {
 	for i, v := range vals {
 		f := obj.Fields[obj.Key[i]]
@@ -29,6 +29,8 @@ func Key(obj *schema.Object, vals []vec.Value) (string, error) {
 	switch {
 	case len(vals) == 1 && vals[0].Type.Kind == types.Text:
 		key = vals[0].Str
+	case len(vals) == 1 && vals[0].Type.Kind == types.UUID:
+		key = vec.FormatUUID(vals[0].Dec)
 	case len(vals) == 1:
 		key = strconv.FormatInt(vals[0].Int, 10)
 	default:
@@ -46,9 +48,12 @@ func composite(vals []vec.Value) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if v.Type.Kind == types.Text {
+		switch v.Type.Kind {
+		case types.Text:
 			b = quote(b, v.Str)
-		} else {
+		case types.UUID:
+			b = quote(b, vec.FormatUUID(v.Dec))
+		default:
 			b = strconv.AppendInt(b, v.Int, 10)
 		}
 	}

@@ -15,10 +15,14 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
+var nestedStruct = types.StructOf(types.Field{Name: "n", Type: types.Of(types.Int64)}, types.Field{Name: "j ä\"", Type: types.Of(types.JSON)}, types.Field{Name: "t", Type: types.Of(types.Time)})
+
 var propertyTypes = []types.Type{
 	types.Of(types.Boolean), types.Of(types.Int32), types.Of(types.Int64), types.Of(types.Double), types.DecimalOf(38, 7),
 	types.Of(types.Text), types.Of(types.Binary), types.Of(types.Date), types.Of(types.Timestamp), types.Of(types.JSON),
 	types.ListOf(types.Of(types.Text)), types.ListOf(types.Of(types.Timestamp)), types.ListOf(types.ListOf(types.Of(types.Int64))),
+	types.Of(types.UUID), types.Of(types.Time), nestedStruct, types.ListOf(nestedStruct),
+	types.MapOf(types.Of(types.Int32), types.Of(types.JSON)), types.MapOf(types.Of(types.Text), types.Of(types.Double)),
 }
 
 // drawValue makes any value of the type, also ones that documents cannot hold.
@@ -44,6 +48,19 @@ func drawValue(t *rapid.T, ty types.Type) vec.Value {
 		v.Str = string(rapid.SliceOf(rapid.Byte()).Draw(t, "binary"))
 	case types.JSON:
 		v.Str = rapid.SampledFrom([]string{"null", "1", `{"a": [1, {"b": null}]}`, `"x"`, "{", "", "1 2", "[1]}"}).Draw(t, "json")
+	case types.UUID:
+		v.Dec = decimal128.New(rapid.Int64().Draw(t, "high"), rapid.Uint64().Draw(t, "low"))
+	case types.Time:
+		v.Int = rapid.Int64Range(0, 86_400_000_000).Draw(t, "time")
+	case types.Struct:
+		for _, f := range ty.Fields {
+			v.List = append(v.List, drawValue(t, f.Type))
+		}
+	case types.Map:
+		for i := range rapid.IntRange(0, 3).Draw(t, "entries") {
+			key := vec.Value{Type: ty.Key(), Int: int64(i), Str: strings.Repeat("k\"", i)}
+			v.List = append(v.List, vec.Value{Type: *ty.Elem, List: []vec.Value{key, drawValue(t, ty.Value())}})
+		}
 	case types.List:
 		for range rapid.IntRange(0, 3).Draw(t, "len") {
 			v.List = append(v.List, drawValue(t, *ty.Elem))

@@ -138,12 +138,34 @@ func writeJSON(b *bytes.Buffer, v vec.Value, compact bool) {
 			writeJSON(b, e, compact)
 		}
 		b.WriteByte(']')
+	case types.Struct, types.Map:
+		writeObject(b, v, compact)
 	default:
 		enc := json.NewEncoder(b)
 		enc.SetEscapeHTML(false)
 		_ = enc.Encode(v.String()) // a string always encodes
 		b.Truncate(b.Len() - 1)
 	}
+}
+
+// writeObject writes a struct, or a map by the texts of its keys.
+func writeObject(b *bytes.Buffer, v vec.Value, compact bool) {
+	b.WriteByte('{')
+	for i, e := range v.List {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name := vec.Text("")
+		if v.Type.Kind == types.Map {
+			name.Str, e = e.List[0].String(), e.List[1]
+		} else {
+			name.Str = v.Type.Fields[i].Name
+		}
+		writeJSON(b, name, compact)
+		b.WriteByte(':')
+		writeJSON(b, e, compact)
+	}
+	b.WriteByte('}')
 }
 
 // markdownWriter prints a table of GitHub's Markdown.
