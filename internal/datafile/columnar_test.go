@@ -81,8 +81,8 @@ func inputOf(data []byte) Input {
 
 func TestColumnarFormats(t *testing.T) {
 	rec := batchOf(t, 2)
-	const rows = `id BIGINT; s TEXT; v VECTOR(2); l DOUBLE[] of 3; st JSON; 2 rows, all true
-1:0: 1 | "one" | [1, 2] | [0.5, 1.0, 2.0] | {"x":5}
+	const rows = `id BIGINT; s TEXT; v VECTOR(2); l DOUBLE[] of 3; st STRUCT(x INT); 2 rows, all true
+1:0: 1 | "one" | [1, 2] | [0.5, 1.0, 2.0] | {'x': 5}
 2:0: 2 | NULL | [3, 4] | NULL | NULL
 `
 	for _, c := range []struct {
