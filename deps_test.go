@@ -52,7 +52,7 @@ exec < internal/fail internal/clock internal/types internal/vec internal/kernel 
 flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal ; arrow prometheus
-cmd/loam < . flightsql internal ; arrow prometheus sync xxh3 yaml
+cmd/loam < . flightsql internal ; arrow net prometheus sync xxh3 yaml
 cmd/loam/internal/shell < . internal planner ; arrow readline width term
 conformance/crash < ;
 `
@@ -62,7 +62,7 @@ var modules = map[string]string{
 	"arrow": "github.com/apache/arrow-go/", "ulid": "github.com/oklog/ulid/", "xxh3": "github.com/zeebo/xxh3",
 	"etcd": "go.etcd.io/", "zap": "go.uber.org/zap", "grpc": "google.golang.org/grpc", "sys": "golang.org/x/sys/",
 	"sync": "golang.org/x/sync/", "roaring": "github.com/RoaringBitmap/roaring/", "protobuf": "google.golang.org/protobuf",
-	"compress": "github.com/klauspost/compress/", "gjson": "github.com/tidwall/gjson", "bleve": "github.com/blevesearch/bleve/v2/analysis",
+	"net": "golang.org/x/net/", "compress": "github.com/klauspost/compress/", "gjson": "github.com/tidwall/gjson", "bleve": "github.com/blevesearch/bleve/v2/analysis",
 	"vellum": "github.com/blevesearch/vellum", "segment": "github.com/blevesearch/segment", "stemmer": "github.com/blevesearch/", "cpuid": "github.com/klauspost/cpuid/",
 	"text": "golang.org/x/text/", "crypto": "golang.org/x/crypto/", "lz4": "github.com/pierrec/lz4/", "prometheus": "github.com/prometheus/client_golang/",
 	// The line editor: Apache-2.0, maintained (v1.3.0, July 2026); several lines at once,

@@ -27,7 +27,8 @@ const loadUsage = `Usage: loam load TARGET FILE… [FLAGS]
 
 Loads files into a collection or table: CSV, TSV, JSON, Parquet, Arrow IPC, plain or
 as .gz or .zst. FILE may be a quoted glob ("data/**/*.parquet"), a directory, or - for
-standard input. Columns are matched by name.
+standard input. Columns are matched by name. Texts (Markdown, HTML, source code, …) are
+split into passages: id, path, heading, chunk, text.
 
 `
 
@@ -113,11 +114,14 @@ func (f *loadFlags) declare(fs *flag.FlagSet) {
 	many(&f.Types, "type", "type of a new column, `column=TYPE`, in place of the inferred one")
 	many(&f.Renames, "rename", "`file_column=target_column`")
 	fs.BoolVar(&f.IgnoreExtra, "ignore-extra", false, "leave out columns that the target does not have")
-	fs.StringVar(&f.Format, "format", "", "`format` of the files: csv, tsv, json, parquet or arrow (default: found out)")
+	fs.StringVar(&f.Format, "format", "", "`format` of the files: csv, tsv, json, parquet, arrow, or text (default: found out)")
 	fs.StringVar(&f.Delimiter, "delim", "", "`character` between fields of CSV, or tab (default: found out)")
 	fs.StringVar(&f.Quote, "quote", "", "`character` around fields of CSV, or none (default: found out)")
 	fs.StringVar(&f.Header, "header", "", "whether the first line of CSV names the columns, `yes` or no (default: found out)")
 	many(&f.Nulls, "null", "unquoted `text` of CSV that means NULL (default: empty, \\N and NULL)")
+	fs.IntVar(&f.Chunk, "chunk", 400, "most `words` of a passage of a text; words are what blanks separate")
+	fs.IntVar(&f.Overlap, "overlap", 40, "`words` at the end of a passage that the next one repeats")
+	fs.BoolVar(&f.Prune, "prune", false, "delete passages of texts that are not among the files")
 	fs.IntVar(&f.Streams, "streams", 4, "`number` of streams that send at once")
 	fs.StringVar(&f.Errors, "errors", "", "write rows that are wrong to this `file`, a JSON object a line")
 	fs.Int64Var(&f.MaxErrors, "max-errors", 0, "leave out up to this `number` of rows that are wrong; more end the load")

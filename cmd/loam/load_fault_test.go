@@ -38,6 +38,7 @@ func loadInto(t *testing.T, addr string, o load.Options) <-chan string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Chunk = 400
 	if err := o.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -124,6 +124,7 @@ func run(ctx context.Context, t *testing.T, f *fakeServer, o Options) (out, errs
 	if o.Streams == 0 {
 		o.Streams = 3
 	}
+	o.Chunk = 400
 	if o.Patience == 0 {
 		o.Patience = 1e9
 	}
@@ -163,6 +164,7 @@ func (s *pickyStream) Write(ctx context.Context, rec arrow.RecordBatch) (Ack, er
 
 func runOn(t *testing.T, s Server, o Options) (out, errs string, err error) {
 	t.Helper()
+	o.Chunk = 400
 	var bo, be bytes.Buffer
 	err = Run(t.Context(), s, IO{In: strings.NewReader(""), Out: &bo, Err: &be, Clock: clock.Real()}, &o)
 	return bo.String(), be.String(), err

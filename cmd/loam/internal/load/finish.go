@@ -64,7 +64,11 @@ func (l *loader) summary(err error) {
 			return
 		}
 	}
-	fmt.Fprintf(out, "%s %s of %s into %s in %s (%s rows/s, %s/s)\n", verb, plural(rows, "row"), plural(int64(len(l.items)), "file"),
+	what := "row"
+	if len(l.counts) > 0 {
+		what = "passage"
+	}
+	fmt.Fprintf(out, "%s %s of %s into %s in %s (%s rows/s, %s/s)\n", verb, plural(rows, what), plural(int64(len(l.items)), "file"),
 		l.target.sql(), short(took), thousands(int64(float64(rows)/seconds)), size10(float64(l.status.read.Load())/seconds))
 	if n := l.errs.skipped(); n > 0 && err == nil {
 		where := "name a file with --errors to see them"
@@ -75,6 +79,13 @@ func (l *loader) summary(err error) {
 		if l.opts.Errors == "" {
 			fmt.Fprintf(out, "the first: %s\n", fail.As(l.errs.first).Error())
 		}
+	}
+	for i, name := range l.leftOut {
+		if i == 5 {
+			fmt.Fprintf(out, "left out: %d more\n", len(l.leftOut)-i)
+			break
+		}
+		fmt.Fprintf(out, "left out: %s\n", name)
 	}
 	for _, d := range l.errs.doubtful {
 		fmt.Fprintf(out, "perhaps there twice: %s (the connection broke before they were acknowledged)\n", d)
@@ -119,6 +130,9 @@ func (l *loader) howToGoOn(out interface{ Write([]byte) (int, error) }) {
 func (l *loader) query() string {
 	t := l.target
 	if keys := t.keys(); l.example != "" && len(keys) > 0 {
+		if len(l.counts) > 0 {
+			return fmt.Sprintf("SELECT path, heading, round(_score, 2) AS score FROM text_search(%s, %s) LIMIT 5", t.sql(), literal(l.example))
+		}
 		return fmt.Sprintf("SELECT %s, round(_score, 2) AS score FROM text_search(%s, %s, %s) LIMIT 5",
 			ident(t.cols[keys[0]].name), t.sql(), literal(l.example), ident(t.cols[l.exampleOf].name))
 	}

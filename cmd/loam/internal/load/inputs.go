@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/loamdb/loam/cmd/loam/internal/passages"
 	"github.com/loamdb/loam/internal/datafile"
 	"github.com/loamdb/loam/internal/fail"
 )
@@ -18,6 +19,8 @@ import (
 type item struct {
 	name string // as people read it
 	path string // absolute, for the state file; "" for standard input
+	rel  string // what the ids of a text's passages begin with
+	text bool   // it is split into passages
 	size int64  // in bytes; 0 when nobody knows
 	id   identity
 
@@ -31,38 +34,60 @@ type item struct {
 // stdin is the argument that means standard input.
 const stdin = "-"
 
+// textFormat is the --format of texts.
+const textFormat = "text"
+
+// file is what an argument names: where it lies, and how ids call it.
+type file struct {
+	name, rel string
+	text      bool
+}
+
 // expand turns arguments into files: globs (** too), directories, standard input.
 // Files come in the order of the arguments, within one by name; each once.
 func expand(args []string, o *Options) ([]*item, error) {
 	var out []*item
-	seen := map[string]bool{}
+	seen, rels := map[string]bool{}, map[string]string{}
 	for _, arg := range args {
 		if arg == stdin {
 			out = append(out, &item{name: "standard input"})
 			continue
 		}
-		names, err := filesOf(arg, o)
+		found, err := filesOf(arg, len(args) > 1, o)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			abs, err := filepath.Abs(name)
+		for _, f := range found {
+			it, err := newItem(f)
 			if err != nil {
 				return nil, err
 			}
-			if seen[abs] {
+			if seen[it.path] {
 				continue
 			}
-			seen[abs] = true
-			it := &item{name: name, path: abs}
-			if it.id, err = identify(abs); err != nil {
-				return nil, cannotRead(name, err)
+			seen[it.path] = true
+			if other := rels[it.rel]; it.text && other != "" {
+				return nil, fail.New(fail.InvalidParameter, "%s and %s would both have the ids %s#…", other, it.name, it.rel).
+					WithHint("Load them into two collections, or name a directory above both.")
 			}
-			it.size = it.id.Size
+			rels[it.rel] = it.name
 			out = append(out, it)
 		}
 	}
 	return out, nil
+}
+
+func newItem(f file) (*item, error) {
+	abs, err := filepath.Abs(f.name)
+	if err != nil {
+		return nil, cannotRead(f.name, err)
+	}
+	it := &item{name: f.name, path: abs, rel: f.rel, text: f.text}
+	if it.id, err = identify(abs); err != nil {
+		return nil, cannotRead(f.name, err)
+	}
+	it.size = it.id.Size
+	return it, nil
 }
 
 func cannotRead(name string, err error) error {
@@ -72,22 +97,38 @@ func cannotRead(name string, err error) error {
 	return fail.New(fail.InvalidParameter, "%s cannot be read: %v", name, err)
 }
 
-// filesOf are the files of one argument.
-func filesOf(arg string, o *Options) ([]string, error) {
+// filesOf are the files of one argument. With others beside it, the ids of a
+// directory's texts begin with its name.
+func filesOf(arg string, others bool, o *Options) ([]file, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case err == nil && info.IsDir():
-		return dataFiles(arg)
+		prefix := ""
+		if abs, err := filepath.Abs(arg); err == nil && others {
+			prefix = filepath.Base(abs) + "/"
+		}
+		return directory(arg, prefix, o)
 	case err == nil:
-		return []string{arg}, nil
+		return []file{single(arg, o)}, nil
 	case strings.ContainsAny(arg, "*?["):
-		return glob(arg)
+		names, err := glob(arg)
+		var out []file
+		for _, n := range names {
+			out = append(out, single(n, o))
+		}
+		return out, err
 	}
 	e := fail.As(cannotRead(arg, err))
 	if near := neighbour(arg); near != "" {
 		return nil, e.WithHint("Did you mean %s?", near)
 	}
 	return nil, e
+}
+
+// single is a file that is named by itself, or by a glob.
+func single(name string, o *Options) file {
+	text := o.Format == textFormat || o.Format == "" && datafile.FormatOfName(name) == "" && passages.Known(name)
+	return file{name: name, rel: filepath.ToSlash(filepath.Clean(name)), text: text}
 }
 
 // neighbour is a file whose name is like that of one that is not there.
@@ -106,28 +147,62 @@ func neighbour(name string) string {
 	return ""
 }
 
-// dataFiles are the files of a directory and those below it that have the name
-// of a data file; hidden ones are passed over.
-func dataFiles(dir string) ([]string, error) {
-	var out []string
-	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+// directory is the data files or the texts of a directory and of those below it.
+// Hidden files, links and what .gitignore names are passed over.
+func directory(dir, prefix string, o *Options) ([]file, error) {
+	texts, data, err := walk(dir, prefix)
+	switch {
+	case err != nil:
+		return nil, err
+	case o.Format == textFormat || o.Format == "" && len(data) == 0:
+		data = texts
+	case o.Format == "" && len(texts) > 0:
+		return nil, fail.New(fail.InvalidParameter, "the directory %s has %s (such as %s) and %s (such as %s)", dir,
+			plural(int64(len(texts)), "text"), texts[0].rel, plural(int64(len(data)), "data file"), data[0].rel).
+			WithHint("Take the texts with --format text, or the data with a pattern: %q", filepath.Join(dir, "**", "*"+filepath.Ext(data[0].name)))
+	}
+	if len(data) == 0 {
+		return nil, fail.New(fail.InvalidParameter, "the directory %s has no files that can be loaded", dir).
+			WithHint("Data files end in .csv, .tsv, .json, .jsonl, .parquet or .arrow, plain or with .gz or .zst; texts in .md, .txt, .html, .go, .py and the like.")
+	}
+	return data, nil
+}
+
+func walk(dir, prefix string) (texts, data []file, err error) {
+	rules := map[string]ignores{}
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
 			return cannotRead(p, err)
-		case strings.HasPrefix(d.Name(), ".") && p != dir:
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return cannotRead(p, err)
+		}
+		rel = filepath.ToSlash(rel)
+		above := rules[path.Dir(rel)]
+		if rel == "." {
+			rules["."] = ignores{}.read(dir, "")
+			return nil
+		}
+		if strings.HasPrefix(d.Name(), ".") || above.match(rel, d.IsDir()) {
 			if d.IsDir() {
 				return filepath.SkipDir
 			}
-		case d.Type().IsRegular() && datafile.FormatOfName(p) != "":
-			out = append(out, p)
+			return nil
+		}
+		f := file{name: p, rel: prefix + rel, text: datafile.FormatOfName(p) == "" && passages.Known(p)}
+		switch {
+		case d.IsDir():
+			rules[rel] = above.read(dir, rel)
+		case !d.Type().IsRegular():
+		case f.text:
+			texts = append(texts, f)
+		case datafile.FormatOfName(p) != "":
+			data = append(data, f)
 		}
 		return nil
 	})
-	if err == nil && len(out) == 0 {
-		err = fail.New(fail.InvalidParameter, "the directory %s has no data files", dir).
-			WithHint("Data files end in .csv, .tsv, .json, .jsonl, .parquet or .arrow, plain or with .gz or .zst.")
-	}
-	return out, err
+	return texts, data, err
 }
 
 // glob expands *, ?, […] within names and ** over directories.

@@ -274,6 +274,7 @@ func TestRowsThatTheServerRefuses(t *testing.T) {
 	f := &picky{fakeServer: newFake(true, nil), bad: []int64{5, 17, 8191}}
 	var o Options
 	o.Files, o.MaxErrors, o.Errors, o.Streams, o.Target = []string{numbers(t, "n.csv", 9000, 9000)}, 3, filepath.Join(t.TempDir(), "errors"), 2, "t"
+	o.Chunk = 400
 	if err := o.Check(); err != nil {
 		t.Fatal(err)
 	}

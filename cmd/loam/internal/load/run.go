@@ -31,6 +31,11 @@ type Options struct {
 	Format, Delimiter, Quote, Header string
 	Nulls                            []string
 
+	// Chunk and Overlap are of the passages of texts, in words. Prune deletes
+	// passages of texts that are not among the files.
+	Chunk, Overlap int
+	Prune          bool
+
 	Streams   int
 	MaxErrors int64
 	// Errors is the file of the rows that are wrong, Resume the state file.
@@ -64,10 +69,17 @@ func (o *Options) Check() (err error) {
 		return fail.New(fail.InvalidParameter, "--streams %d is not a number from 1 to 64", o.Streams)
 	case o.MaxErrors < 0:
 		return fail.New(fail.InvalidParameter, "--max-errors %d is negative", o.MaxErrors)
+	case o.Chunk < 10 || o.Chunk > 100_000:
+		return fail.New(fail.InvalidParameter, "--chunk %d is not a number of words from 10 to 100000", o.Chunk)
+	case o.Overlap < 0 || o.Overlap > o.Chunk/2:
+		return fail.New(fail.InvalidParameter, "--overlap %d is not a number of words from 0 to %d, half of --chunk", o.Overlap, o.Chunk/2)
 	case !o.Create && (o.Key != "" || len(o.Vectors)+len(o.FullText)+len(o.Types) > 0):
 		return fail.New(fail.InvalidParameter, "--key, --vector, --fulltext and --type describe a target that is made").WithHint("Add --create.")
 	}
 	for _, f := range o.Files {
+		if f == stdin && o.Format == textFormat {
+			return fail.New(fail.InvalidParameter, "a text needs the name of a file: its passages are called by it").WithHint("Write standard input to a file first.")
+		}
 		if f == stdin && o.Resume != "" {
 			return fail.New(fail.InvalidParameter, "standard input cannot be resumed: it cannot be read twice").WithHint("Write it to a file first.")
 		}
@@ -80,7 +92,7 @@ func (o *Options) Check() (err error) {
 }
 
 func (o *Options) checkFormat() (err error) {
-	if o.Format != "" {
+	if o.Format != "" && o.Format != textFormat {
 		if o.file.Format, err = datafile.ParseFormat(o.Format); err != nil {
 			return err
 		}
@@ -132,6 +144,8 @@ type loader struct {
 	first     *opened // the first file, when its sample made the target
 	packets   []chan *packet
 	told      map[string]bool // what was said about formats and columns
+	counts    map[string]int  // passages of each text
+	leftOut   []string        // texts that are not UTF-8, and the like
 	example   string          // a word of the full-text column exampleOf
 	exampleOf int
 }
@@ -139,7 +153,7 @@ type loader struct {
 // Run loads files into a target; o has been checked. It returns an error with
 // its code, after saying how far it came; fail.Canceled when ctx ended.
 func Run(ctx context.Context, s Server, files IO, o *Options) error {
-	l := &loader{server: s, io: files, opts: o, told: map[string]bool{}}
+	l := &loader{server: s, io: files, opts: o, told: map[string]bool{}, counts: map[string]int{}}
 	l.track = &tracker{path: o.Resume, clock: files.Clock}
 	l.status = &status{out: files.Err, terminal: files.Terminal, quiet: o.Quiet, clock: files.Clock, began: files.Clock.Mono(),
 		rows: func() int64 { n, _ := l.track.loaded(); return n }}
@@ -162,7 +176,9 @@ func Run(ctx context.Context, s Server, files IO, o *Options) error {
 	if err := l.restore(); err != nil {
 		return err
 	}
-	err = l.load(ctx)
+	if err = l.load(ctx); err == nil && len(l.counts) > 0 {
+		err = l.sweep(ctx)
+	}
 	return l.finish(err)
 }
 
@@ -175,18 +191,21 @@ func (l *loader) prepare(ctx context.Context) error {
 	if l.target, err = describe(ctx, l.server, ns, name); err != nil {
 		return err
 	}
+	texts, err := l.texts()
 	switch {
+	case err != nil:
+		return err
 	case l.target != nil && l.opts.Create:
 		l.status.say("%s %s is there already: its own columns and types hold", l.target.kind, l.target.sql())
 	case l.target != nil:
-	case !l.opts.Create:
+	case !l.opts.Create && !texts:
 		e := fail.New(fail.UndefinedTable, "there is no collection or table %s.%s", ns, name)
 		if near := similar(ctx, l.server, ns, name); near != "" {
 			return e.WithHint("Did you mean %q? To make it from the file: --create, with --key column for a collection.", near)
 		}
 		return e.WithHint("To make it from the file: --create, with --key column for a collection.")
 	default:
-		return l.create(ctx, ns, name)
+		return l.create(ctx, ns, name, texts)
 	}
 	if l.opts.DryRun {
 		fmt.Fprintf(l.io.Out, "-- %s %s is there already; nothing would be made\n", l.target.kind, l.target.sql())
@@ -197,27 +216,19 @@ func (l *loader) prepare(ctx context.Context) error {
 // sampleRows is how many rows of the first file decide the types of a new target.
 const sampleRows = 10_000
 
-func (l *loader) create(ctx context.Context, ns, name string) error {
-	var err error
-	if l.first, err = l.openItem(l.items[0]); err != nil {
-		return err
+// create makes the target: as texts need it, or as the first file suggests.
+func (l *loader) create(ctx context.Context, ns, name string, texts bool) error {
+	design := l.planFile
+	if texts {
+		design = func(ns, name string) (*datafile.Sample, string, error) {
+			t, err := l.planTexts(ns, name)
+			l.target = t
+			return nil, fmt.Sprintf("passages of %s, up to %d words each, %d of them repeated", plural(int64(len(l.items)), "text"), l.opts.Chunk, l.opts.Overlap), err
+		}
 	}
-	s, err := l.first.Sample(sampleRows)
+	s, why, err := design(ns, name)
 	if err != nil {
 		return err
-	}
-	if len(s.Columns) == 0 {
-		return fail.New(fail.InvalidParameter, "%s is empty: there is nothing to infer columns from", l.items[0].name)
-	}
-	if l.target, err = l.opts.design.plan(ns, name, s); err != nil {
-		return err
-	}
-	of := "the first " + plural(s.Rows, "row")
-	if s.All {
-		of = "all " + plural(s.Rows, "row")
-	}
-	if s.All && s.Rows == 1 {
-		of = "the only row"
 	}
 	sql := l.opts.design.createSQL(l.target)
 	out := l.io.Err
@@ -225,7 +236,7 @@ func (l *loader) create(ctx context.Context, ns, name string) error {
 		out = l.io.Out
 	}
 	if !l.opts.Quiet || l.opts.DryRun {
-		fmt.Fprintf(out, "-- types from %s of %s (%s)\n%s;\n", of, l.items[0].name, l.first.Describe(), sql)
+		fmt.Fprintf(out, "-- %s\n%s;\n", why, sql)
 		l.advise(s)
 	}
 	if l.opts.DryRun {
@@ -241,8 +252,35 @@ func (l *loader) create(ctx context.Context, ns, name string) error {
 	return err
 }
 
+// planFile infers the target from the first file, which stays open for the load.
+func (l *loader) planFile(ns, name string) (*datafile.Sample, string, error) {
+	var err error
+	if l.first, err = l.openItem(l.items[0]); err != nil {
+		return nil, "", err
+	}
+	s, err := l.first.Sample(sampleRows)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(s.Columns) == 0 {
+		return nil, "", fail.New(fail.InvalidParameter, "%s is empty: there is nothing to infer columns from", l.items[0].name)
+	}
+	l.target, err = l.opts.design.plan(ns, name, s)
+	of := "the first " + plural(s.Rows, "row")
+	switch {
+	case s.All && s.Rows == 1:
+		of = "the only row"
+	case s.All:
+		of = "all " + plural(s.Rows, "row")
+	}
+	return s, fmt.Sprintf("types from %s of %s (%s)", of, l.items[0].name, l.first.Describe()), err
+}
+
 // advise tells what the command could have asked for.
 func (l *loader) advise(s *datafile.Sample) {
+	if s == nil {
+		return
+	}
 	for i, c := range s.Columns {
 		n := s.Lengths[i]
 		_, asked := l.opts.design.vectorOf(c.Name, c.Name)
@@ -354,6 +392,9 @@ func (l *loader) readAll(ctx context.Context) error {
 	for _, it := range l.items {
 		if it.complete {
 			l.status.read.Add(it.size)
+			if it.text {
+				l.counts[it.rel] = int(it.done.count())
+			}
 			continue
 		}
 		if err := l.readItem(ctx, p, it); err != nil {
@@ -365,6 +406,14 @@ func (l *loader) readAll(ctx context.Context) error {
 }
 
 func (l *loader) readItem(ctx context.Context, p *packer, it *item) error {
+	m := &mapping{target: l.target, design: l.opts.design, ignoreExtra: l.opts.IgnoreExtra}
+	if it.text {
+		b, err := l.readText(it)
+		if err != nil || b == nil {
+			return err
+		}
+		return l.take(p, it, nil, m, b, true)
+	}
 	f := l.first
 	l.first = nil
 	if f == nil {
@@ -378,7 +427,6 @@ func (l *loader) readItem(ctx context.Context, p *packer, it *item) error {
 		l.told[f.Describe()] = true
 		l.status.say("%s: %s", it.name, f.Describe())
 	}
-	m := &mapping{target: l.target, design: l.opts.design, ignoreExtra: l.opts.IgnoreExtra}
 	for first := true; ctx.Err() == nil; first = false {
 		b, err := f.Next()
 		if err != nil || b == nil {
@@ -394,7 +442,7 @@ func (l *loader) readItem(ctx context.Context, p *packer, it *item) error {
 // take converts a batch and hands its rows on.
 func (l *loader) take(p *packer, it *item, f *opened, m *mapping, b *datafile.Batch, first bool) error {
 	if len(b.Columns) > len(m.to) {
-		if err := m.extend(b.Columns, func(i int) types.Type { return f.Infer(b, i) }); err != nil {
+		if err := m.extend(b.Columns, func(i int) types.Type { return inferred(f, b, i) }); err != nil {
 			return inFile(it.name, err)
 		}
 		for _, n := range m.ignored {
@@ -420,6 +468,14 @@ func (l *loader) take(p *packer, it *item, f *opened, m *mapping, b *datafile.Ba
 	u := &unit{it: it, from: b.From, to: b.To}
 	l.track.begin(u, c.n)
 	return p.add(u, c)
+}
+
+// inferred is the type of a column that joins a dynamic collection.
+func inferred(f *opened, b *datafile.Batch, i int) types.Type {
+	if f == nil {
+		return b.Columns[i].Type
+	}
+	return f.Infer(b, i)
 }
 
 func inFile(name string, err error) error {
