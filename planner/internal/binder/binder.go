@@ -221,12 +221,10 @@ func (b *Binder) unsupported(off int, what string) error {
 
 // cures say what to write in place of what is not bound.
 var cures = map[string]string{
-	"ALTER":         "Create another object and fill it with INSERT INTO … SELECT",
-	"ON CONFLICT":   "INSERT into a collection replaces the row with the same key; a table has no keys",
-	"DEFAULT":       "Give each row its value",
-	"SHOW CREATE":   "DESCRIBE lists the columns",
-	"EXCEPT ALL":    "EXCEPT without ALL compares distinct rows",
-	"INTERSECT ALL": "INTERSECT without ALL compares distinct rows",
+	"ALTER":       "Create another object and fill it with INSERT INTO … SELECT",
+	"ON CONFLICT": "INSERT into a collection replaces the row with the same key; a table has no keys",
+	"DEFAULT":     "Give each row its value",
+	"SHOW CREATE": "DESCRIBE lists the columns",
 }
 
 // statement binds any statement.

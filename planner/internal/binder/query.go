@@ -31,9 +31,6 @@ func (b *Binder) query(q *ast.Query, outer *scope) (plan.Node, error) {
 			return nil, err
 		}
 	}
-	if q.WithTies {
-		return nil, b.unsupported(q.Pos(), "WITH TIES")
-	}
 	var node plan.Node
 	var err error
 	if sel, ok := q.Body.(*ast.Select); ok {
@@ -43,6 +40,9 @@ func (b *Binder) query(q *ast.Query, outer *scope) (plan.Node, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if q.WithTies {
+		return b.withTies(node, q)
 	}
 	return b.limit(node, q.Limit, q.Offset)
 }
@@ -295,7 +295,7 @@ func (b *Binder) combine(x *ast.SetOp, l, r plan.Node) (plan.Node, error) {
 		return b.distinct(out, x.Pos())
 	}
 	if x.All {
-		return nil, b.unsupported(x.Pos(), x.Op.String()+" ALL")
+		return b.combineAll(x, l, r)
 	}
 	left, err := b.distinct(l, x.Pos())
 	if err != nil {
@@ -316,13 +316,21 @@ func (b *Binder) combine(x *ast.SetOp, l, r plan.Node) (plan.Node, error) {
 func (b *Binder) distinct(n plan.Node, off int) (plan.Node, error) {
 	agg := &plan.Aggregate{Input: n}
 	for _, c := range n.Columns() {
-		if !c.Type.Orderable() {
-			return nil, b.fail(fail.DatatypeMismatch, off, "rows cannot be compared by column %q of type %s", c.Name, c.Type).
-				WithHint("Leave it out of the select list")
+		if err := b.comparable(c, off); err != nil {
+			return nil, err
 		}
 		agg.Groups = append(agg.Groups, plan.NamedExpr{Column: b.newColumn(c.Name, c.Type), Expr: c.Ref()})
 	}
 	return agg, nil
+}
+
+// comparable refuses a column whose values have no order where rows are compared.
+func (b *Binder) comparable(c plan.Column, off int) error {
+	if c.Type.Orderable() {
+		return nil
+	}
+	return b.fail(fail.DatatypeMismatch, off, "rows cannot be compared by column %q of type %s", c.Name, c.Type).
+		WithHint("Leave it out of the select list")
 }
 
 // orderOutputs sorts a set operation or VALUES by its output columns.

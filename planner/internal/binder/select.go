@@ -60,9 +60,6 @@ type block struct {
 
 // selectQuery binds a SELECT with the ORDER BY of its query.
 func (b *Binder) selectQuery(sel *ast.Select, order []*ast.OrderItem, outer *scope) (plan.Node, error) {
-	if err := b.refuse(sel); err != nil {
-		return nil, err
-	}
 	node, sc, err := b.from(sel.From, outer)
 	if err != nil {
 		return nil, err
@@ -100,16 +97,11 @@ func (b *Binder) selectQuery(sel *ast.Select, order []*ast.OrderItem, outer *sco
 	if err != nil {
 		return nil, err
 	}
-	return k.finish(having, qualify, keys)
-}
-
-// refuse names the clauses that are read and not bound.
-func (b *Binder) refuse(sel *ast.Select) error {
-	switch {
-	case len(sel.DistinctOn) > 0:
-		return b.fail(fail.Unsupported, sel.DistinctOn[0].Pos(), "DISTINCT ON is not supported").WithHint("Use GROUP BY with first_value or min")
+	on, err := k.distinctOn(keys)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	return k.finish(having, qualify, on, keys)
 }
 
 // where binds WHERE. A top-level EXISTS or IN becomes a semi join, its negation
@@ -166,6 +158,11 @@ func (k *block) aggregated(order []*ast.OrderItem) bool {
 	}
 	for _, o := range order {
 		if o.Expr != nil && k.b.hasAggregate(o.Expr) {
+			return true
+		}
+	}
+	for _, e := range k.sel.DistinctOn {
+		if k.b.hasAggregate(e) {
 			return true
 		}
 	}
@@ -509,7 +506,7 @@ func (k *block) orderItem(it *ast.OrderItem) (orderKey, error) {
 			return orderKey{output: i, key: key}, nil
 		}
 	}
-	if k.sel.Distinct {
+	if k.sel.Distinct && len(k.sel.DistinctOn) == 0 {
 		return orderKey{}, k.b.fail(fail.Grouping, it.Pos(), "with SELECT DISTINCT, ORDER BY takes expressions of the select list only").
 			WithHint("Add %s to the select list", k.b.sourceText(it.Expr))
 	}
@@ -542,7 +539,7 @@ func (k *block) outputNamed(e ast.Expr) (int, bool, error) {
 
 // finish builds the plan above FROM and WHERE: aggregation, the subqueries of
 // the select list, HAVING, windows, QUALIFY, projection, DISTINCT, order.
-func (k *block) finish(having, qualify expr.Expr, keys []orderKey) (plan.Node, error) {
+func (k *block) finish(having, qualify expr.Expr, on []expr.Expr, keys []orderKey) (plan.Node, error) {
 	var err error
 	joins := k.list.joins
 	above := func(e expr.Expr) (expr.Expr, error) { return e, nil }
@@ -566,6 +563,16 @@ func (k *block) finish(having, qualify expr.Expr, keys []orderKey) (plan.Node, e
 	}
 	if qualify != nil {
 		k.node = &plan.Filter{Input: k.node, Pred: qualify}
+	}
+	if len(on) > 0 {
+		for i := range on {
+			if on[i], err = above(on[i]); err != nil {
+				return nil, err
+			}
+		}
+		if err := k.firstOfEach(on, keys); err != nil {
+			return nil, err
+		}
 	}
 	return k.project(keys)
 }
@@ -623,7 +630,7 @@ func (k *block) project(keys []orderKey) (plan.Node, error) {
 		p.Exprs = append(p.Exprs, plan.NamedExpr{Column: k.b.newColumn("sort key", e.Type()), Expr: e})
 	}
 	var node plan.Node = p
-	if k.sel.Distinct {
+	if k.sel.Distinct && len(k.sel.DistinctOn) == 0 {
 		var err error
 		if node, err = k.b.distinct(k.b.settleTypes(p), k.sel.Pos()); err != nil {
 			return nil, err
