@@ -11,6 +11,7 @@ import (
 	"github.com/reeflective/readline"
 	"github.com/reeflective/readline/inputrc"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/cmd/loam/internal/shell/internal/complete"
 	"github.com/loamdb/loam/cmd/loam/internal/shell/internal/render"
 	"github.com/loamdb/loam/planner"
@@ -65,7 +66,7 @@ func (s *Shell) Prompt(ctx context.Context, cfg PromptConfig) int {
 
 // greet says where the session is and how to go on.
 func (s *Shell) greet(ctx context.Context, banner string) {
-	fmt.Fprintf(s.cfg.Out, "%s Enter runs a statement that ends with a semicolon; \\? lists the commands, \\q leaves.\n", banner)
+	fmt.Fprintf(s.cfg.Out, "Loam %s. %s\nEnd a statement with a semicolon. \\? lists the commands, \\q leaves.\n", loam.Version, banner)
 	if _, err := s.records(ctx, "SELECT 1"); err != nil {
 		s.report(err, "")
 	}
@@ -74,8 +75,19 @@ func (s *Shell) greet(ctx context.Context, banner string) {
 // editor is the line editor with its prompt, history and completion.
 func (s *Shell) editor(ctx context.Context) *readline.Shell {
 	ed := readline.NewShell(inputrc.WithApp("loam"))
-	// Tab first goes as far as all candidates agree.
-	_ = ed.Config.Set("menu-complete-display-prefix", true)
+	for name, on := range map[string]bool{
+		"menu-complete-display-prefix": true, // Tab first goes as far as all candidates agree
+		"multiline-column":             true,
+		// Letters such as é are themselves and no Meta keys.
+		"convert-meta": false, "input-meta": true, "output-meta": true,
+	} {
+		_ = ed.Config.Set(name, on)
+	}
+	// The editor's own command drops all but the first code point of a grapheme.
+	ed.Keymap.Register(map[string]func(){"self-insert": func() {
+		ed.History.SkipSave()
+		ed.Cursor().InsertAt(ed.Keys.Caller()...)
+	}})
 	ed.Prompt.Primary(func() string { return s.paint(bold, s.current) + "> " })
 	ed.Prompt.Secondary(func() string { return s.goesOn(string(*ed.Line())) })
 	ed.AcceptMultiline = func(line []rune) bool { return finished(string(line)) }
