@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/loamdb/loam/cmd/loam/internal/shell/internal/render"
@@ -125,9 +125,7 @@ func (s *Shell) objects(ctx context.Context, noun, pattern string, kinds func(st
 			rows = append(rows, []string{r["namespace"], r["name"], r["kind"], r["options"]})
 		}
 	}
-	sort.Slice(rows, func(i, j int) bool {
-		return rows[i][0] < rows[j][0] || rows[i][0] == rows[j][0] && rows[i][1] < rows[j][1]
-	})
+	slices.SortFunc(rows, slices.Compare[[]string])
 	return s.list(noun, []string{"namespace", "name", "kind", "options"}, rows)
 }
 
@@ -150,6 +148,7 @@ func (s *Shell) doFunctions(ctx context.Context, pattern string) error {
 			rows = append(rows, []string{r["name"], r["kind"], r["signature"], r["help"]})
 		}
 	}
+	slices.SortFunc(rows, slices.Compare[[]string])
 	return s.list("such function", []string{"name", "kind", "signature", "help"}, rows)
 }
 

@@ -84,9 +84,9 @@ func New(out io.Writer, cols []plan.Column, o Options) (Writer, error) {
 	case CSV:
 		return newCSV(out, cols)
 	case JSON:
-		return &jsonWriter{out: out, cols: cols}, nil
+		return newJSON(out, cols, false), nil
 	case JSONL:
-		return &jsonWriter{out: out, cols: cols, lines: true}, nil
+		return newJSON(out, cols, true), nil
 	case Markdown:
 		return newMarkdown(out, cols, o)
 	case Arrow:

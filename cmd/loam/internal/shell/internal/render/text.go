@@ -65,9 +65,23 @@ func (w *csvWriter) End() error { return nil }
 // jsonWriter prints an array of objects, one a line, or the objects alone.
 type jsonWriter struct {
 	out   io.Writer
-	cols  []plan.Column
 	lines bool
 	rows  int
+	keys  []string // "name": of each column
+}
+
+func newJSON(out io.Writer, cols []plan.Column, lines bool) *jsonWriter {
+	w := &jsonWriter{out: out, lines: lines}
+	for i, c := range cols {
+		var b bytes.Buffer
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		quoteJSON(&b, c.Name)
+		b.WriteByte(':')
+		w.keys = append(w.keys, b.String())
+	}
+	return w
 }
 
 // Chunk implements Writer.
@@ -84,11 +98,7 @@ func (w *jsonWriter) Chunk(c *vec.Chunk) error {
 		w.rows++
 		b.WriteByte('{')
 		for j, col := range c.Cols {
-			if j > 0 {
-				b.WriteByte(',')
-			}
-			writeJSON(&b, vec.Text(w.cols[j].Name), false)
-			b.WriteByte(':')
+			b.WriteString(w.keys[j])
 			writeJSON(&b, col.Value(c.RowAt(i)), w.lines)
 		}
 		b.WriteByte('}')
@@ -128,7 +138,7 @@ func writeJSON(b *bytes.Buffer, v vec.Value, compact bool) {
 			b.WriteString(v.Str)
 		}
 	case types.Binary:
-		writeJSON(b, vec.Text(base64.StdEncoding.EncodeToString([]byte(v.Str))), compact)
+		quoteJSON(b, base64.StdEncoding.EncodeToString([]byte(v.Str)))
 	case types.List:
 		b.WriteByte('[')
 		for i, e := range v.List {
@@ -141,11 +151,22 @@ func writeJSON(b *bytes.Buffer, v vec.Value, compact bool) {
 	case types.Struct, types.Map:
 		writeObject(b, v, compact)
 	default:
-		enc := json.NewEncoder(b)
-		enc.SetEscapeHTML(false)
-		_ = enc.Encode(v.String()) // a string always encodes
-		b.Truncate(b.Len() - 1)
+		quoteJSON(b, v.String())
 	}
+}
+
+// quoteJSON writes a string. Most have nothing to escape.
+func quoteJSON(b *bytes.Buffer, s string) {
+	if plain(s) && strings.IndexByte(s, '"') < 0 && strings.IndexByte(s, '\\') < 0 {
+		b.WriteByte('"')
+		b.WriteString(s)
+		b.WriteByte('"')
+		return
+	}
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	b.Truncate(b.Len() - 1)
 }
 
 // writeObject writes a struct, or a map by the texts of its keys.
@@ -198,7 +219,9 @@ func (w *markdownWriter) Chunk(c *vec.Chunk) error {
 			v := col.Value(c.RowAt(i))
 			text := w.o.Null
 			if !v.Null {
-				text = Clean(markdownEscapes.Replace(v.String()))
+				if text = v.String(); !plain(text) || strings.IndexByte(text, '|') >= 0 {
+					text = Clean(markdownEscapes.Replace(text))
+				}
 			}
 			b.WriteString("| " + text + " ")
 		}

@@ -10,7 +10,12 @@ import (
 )
 
 // Width is how many cells of a terminal s takes.
-func Width(s string) int { return displaywidth.String(s) }
+func Width(s string) int {
+	if plain(s) {
+		return len(s)
+	}
+	return displaywidth.String(s)
+}
 
 // Cut shortens s to at most width cells; a cut text ends in "…".
 func Cut(s string, width int) string {
@@ -27,7 +32,7 @@ func Cut(s string, width int) string {
 // direction of text, and bytes that are not UTF-8 are shown as escapes, a line's
 // end as ⏎.
 func Clean(s string) string {
-	if strings.IndexFunc(s, strange) < 0 {
+	if plain(s) || strings.IndexFunc(s, strange) < 0 {
 		return s
 	}
 	var b strings.Builder
@@ -52,6 +57,16 @@ func Clean(s string) string {
 		i += n
 	}
 	return b.String()
+}
+
+// plain reports printable ASCII: what most cells are.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // strange are characters that do not stand on a line as themselves. Joiners and
