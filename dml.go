@@ -30,7 +30,7 @@ func (st *Statement) insert(ctx context.Context, n *plan.Insert) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	token, err := appendColumns(ctx, c, n.Fields, cols, rows)
+	token, err := appendColumns(ctx, c, n.Object, n.Fields, cols, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +45,15 @@ func written(rows int, token snapshot.Token) *Result {
 	return r
 }
 
-// appendColumns writes columns of named fields.
-func appendColumns(ctx context.Context, c *collection.Collection, fields []string, cols []*vec.Vector, rows int) (snapshot.Token, error) {
+// appendColumns writes columns of fields that an earlier description of the object names.
+func appendColumns(ctx context.Context, c *collection.Collection, planned *schema.Object, fields []string, cols []*vec.Vector, rows int) (snapshot.Token, error) {
 	if rows == 0 {
 		return snapshot.Token{}, nil
 	}
 	obj := c.Object()
 	byField := make([]*vec.Vector, len(obj.Fields))
 	for i, name := range fields {
-		at, err := fieldNamed(obj, name)
+		at, err := position(obj, planned, name)
 		if err != nil {
 			return snapshot.Token{}, err
 		}
@@ -64,6 +64,22 @@ func appendColumns(ctx context.Context, c *collection.Collection, fields []strin
 		return snapshot.Token{}, err
 	}
 	return c.Append(ctx, batch)
+}
+
+// position finds a field of a statement in the object as it is now, by its id: it
+// may have got another name since the statement was planned.
+func position(now, planned *schema.Object, name string) (int, error) {
+	for _, f := range planned.Fields {
+		if f.Name != name {
+			continue
+		}
+		for i := range now.Fields {
+			if now.Fields[i].ID == f.ID {
+				return i, nil
+			}
+		}
+	}
+	return 0, fail.New(fail.UndefinedColumn, "column %q of %s was dropped meanwhile", name, now.QualifiedName())
 }
 
 func fieldNamed(obj *schema.Object, name string) (int, error) {
@@ -197,7 +213,7 @@ func (st *Statement) update(ctx context.Context, n *plan.Update) (*Result, error
 	}
 	values := make([]*vec.Vector, len(obj.Fields))
 	for i, name := range n.Fields {
-		at, err := fieldNamed(obj, name)
+		at, err := position(obj, n.Object, name)
 		if err != nil {
 			return nil, err
 		}

@@ -175,6 +175,7 @@ func TestDefinitionsRoundTrip(t *testing.T) {
 		}
 		expect := *want
 		expect.ID, expect.Incarnation, expect.SchemaVersion = made.ID, made.Incarnation, 1
+		expect.LastField = int32(len(want.Fields))
 		expect.Fields = append([]schema.Field(nil), want.Fields...)
 		for i := range expect.Fields {
 			expect.Fields[i].ID = int32(i + 1)

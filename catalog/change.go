@@ -44,6 +44,7 @@ func (c *Catalog) Change(ctx context.Context, ch Change) (*schema.Object, error)
 		for i := range k.Fields {
 			k.Fields[i].ID = int32(i + 1)
 		}
+		k.LastField = int32(len(k.Fields))
 		def, err := encode(&k)
 		if err != nil {
 			return nil, err

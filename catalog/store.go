@@ -59,6 +59,8 @@ type definition struct {
 	Dynamic bool              `json:"dynamic,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 	View    *view             `json:"view,omitempty"`
+	// LastField is absent where it is the largest id of the fields.
+	LastField int32 `json:"last_field,omitempty"`
 }
 
 // view is the JSON of a view's query.
@@ -82,13 +84,17 @@ type field struct {
 	FullText string `json:"fulltext,omitempty"`
 	Metric   string `json:"metric,omitempty"`
 	Modifier string `json:"modifier,omitempty"`
+	MaxChars int32  `json:"max_chars,omitempty"`
 }
 
 func encode(o *schema.Object) ([]byte, error) {
 	d := definition{Key: o.Key, Dynamic: o.Dynamic, Options: o.Options}
 	for _, f := range o.Fields {
 		d.Fields = append(d.Fields, field{ID: f.ID, Name: f.Name, Type: f.Type.String(), NotNull: f.NotNull,
-			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier})
+			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars})
+	}
+	if d.LastField = o.LastField; d.LastField == largestID(o) {
+		d.LastField = 0
 	}
 	if q := o.Query; q != nil {
 		d.View = &view{Text: q.Text, Namespace: q.Namespace}
@@ -101,6 +107,14 @@ func encode(o *schema.Object) ([]byte, error) {
 		return nil, fail.New(fail.TooLarge, "the definition of %s takes %d bytes; the limit is %d", o.Name, len(b), metastore.MaxValueBytes)
 	}
 	return b, fail.Wrap(fail.Internal, err, "definition of %s", o.Name)
+}
+
+func largestID(o *schema.Object) int32 {
+	last := int32(0)
+	for _, f := range o.Fields {
+		last = max(last, f.ID)
+	}
+	return last
 }
 
 func decode(row metastore.Object) (*schema.Object, error) {
@@ -118,8 +132,9 @@ func decode(row metastore.Object) (*schema.Object, error) {
 			return nil, fail.New(fail.Unsupported, "field %q of %s has the type %q, which this Loam does not know", f.Name, row.Name, f.Type)
 		}
 		o.Fields = append(o.Fields, schema.Field{ID: f.ID, Name: f.Name, Type: t, NotNull: f.NotNull,
-			FullText: f.FullText, Metric: schema.Metric(f.Metric), Modifier: f.Modifier})
+			FullText: f.FullText, Metric: schema.Metric(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars})
 	}
+	o.LastField = max(d.LastField, largestID(o))
 	if v := d.View; v != nil {
 		o.Query = &schema.ViewQuery{Text: v.Text, Namespace: v.Namespace}
 		for _, u := range v.Uses {
@@ -268,10 +283,7 @@ func (c *Catalog) AddFields(ctx context.Context, o *schema.Object, fields []sche
 	for {
 		k := *o
 		k.Fields = slices.Clone(o.Fields)
-		next := int32(0)
-		for _, f := range k.Fields {
-			next = max(next, f.ID)
-		}
+		next := max(o.LastField, largestID(o))
 		for _, f := range fields {
 			if have, _ := k.FieldByName(f.Name, true); have == nil {
 				next++
@@ -279,6 +291,7 @@ func (c *Catalog) AddFields(ctx context.Context, o *schema.Object, fields []sche
 				k.Fields = append(k.Fields, f)
 			}
 		}
+		k.LastField = next
 		if len(k.Fields) == len(o.Fields) {
 			return o, nil
 		}

@@ -50,7 +50,13 @@ func testCatalog() *fakeCatalog {
 		Query: &schema.ViewQuery{Text: "SELECT s FROM looping", Namespace: "public", Uses: []schema.Use{{Name: "looping", ID: 9, Fields: map[int32]string{1: "s"}}}}}
 	other := &schema.Object{ID: 10, Namespace: "public", Name: "retyped", Kind: schema.View, SchemaVersion: 1, Fields: []schema.Field{f(1, "a", textType)},
 		Query: &schema.ViewQuery{Text: "SELECT a FROM t", Namespace: "public", Uses: []schema.Use{{Name: "t", ID: 2, Fields: map[int32]string{1: "a"}}}}}
-	return &fakeCatalog{namespaces: []string{"public", "sales"}, objects: []*schema.Object{docs, two, t, u, mixed, recent, broken, gone, loop, other}}
+	objects := []*schema.Object{docs, two, t, u, mixed, recent, broken, gone, loop, other}
+	for _, o := range objects {
+		for _, f := range o.Fields {
+			o.LastField = max(o.LastField, f.ID)
+		}
+	}
+	return &fakeCatalog{namespaces: []string{"public", "sales"}, objects: objects}
 }
 
 // TestPlans runs the data-driven files. "bind" shows the plan of the binder,

@@ -237,6 +237,12 @@ func statement(s plan.Statement) string {
 			s += "  note: " + x.Note + "\n"
 		}
 		return s
+	case *plan.AlterObject:
+		s := fmt.Sprintf("AlterObject %s -> %s last field %d\n", x.Old.QualifiedName(), x.New.Name, x.New.LastField)
+		for _, f := range x.New.Fields {
+			s += fmt.Sprintf("  %d %s %s not_null=%t max_chars=%d\n", f.ID, f.Name, f.Type, f.NotNull, f.MaxChars)
+		}
+		return s + x.Note
 	case *plan.CreateView:
 		s := fmt.Sprintf("CreateView %s replaces=%t if_not_exists=%t\n", x.View.QualifiedName(), x.Old != nil, x.IfNotExists)
 		for _, f := range x.View.Fields {

@@ -81,6 +81,13 @@ type CreateView struct {
 	IfNotExists bool
 }
 
+// AlterObject gives an object another description.
+type AlterObject struct {
+	Old, New *schema.Object
+	// Note tells of what IF EXISTS and IF NOT EXISTS passed over.
+	Note string
+}
+
 // DropObjects removes objects together; with Cascade also the views that read them.
 type DropObjects struct {
 	Objects []*schema.Object
@@ -120,6 +127,7 @@ func (*DropNamespace) statement()   {}
 func (*CreateObject) statement()    {}
 func (*DropObjects) statement()     {}
 func (*CreateView) statement()      {}
+func (*AlterObject) statement()     {}
 func (*Nothing) statement()         {}
 func (*SetOption) statement()       {}
 func (*Explain) statement()         {}

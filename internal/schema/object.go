@@ -38,6 +38,8 @@ type Field struct {
 	FullText string // analyzer name, or ""
 	Metric   Metric // VECTOR fields
 	Modifier string // SPARSE VECTOR fields: "" or "idf"
+	// MaxChars is the length that VARCHAR(n) gives a TEXT field; 0 is any.
+	MaxChars int32
 }
 
 // Object describes a collection, a table or a view at one schema version. Immutable.
@@ -56,6 +58,8 @@ type Object struct {
 	Dynamic bool
 	// Options are the other WITH options, as written.
 	Options map[string]string
+	// LastField is the largest field id that was ever given: ids are not used again.
+	LastField int32
 	// Query is what a view stands for; nil for everything else.
 	Query *ViewQuery
 }

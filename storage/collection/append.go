@@ -40,6 +40,10 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snap
 	if err := c.admit(); err != nil {
 		return snapshot.Token{}, err
 	}
+	r, err := r.fit(obj)
+	if err != nil {
+		return snapshot.Token{}, err
+	}
 	blocks, err := c.blocks(obj, r)
 	if err != nil {
 		return snapshot.Token{}, err

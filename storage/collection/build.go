@@ -27,9 +27,9 @@ func FromColumns(obj *schema.Object, cols []*vec.Vector, n int) (*Rows, error) {
 		if err := needOneColumn(obj, flat, n); err != nil {
 			return nil, err
 		}
-		return &Rows{Cols: flat}, nil
+		return &Rows{Cols: flat, built: obj}, nil
 	}
-	r := &Rows{Keys: make([]string, n), Sources: make([][]byte, n), Delete: make([]bool, n), Cols: vectorColumnsOf(obj, flat)}
+	r := &Rows{Keys: make([]string, n), Sources: make([][]byte, n), Delete: make([]bool, n), Cols: vectorColumnsOf(obj, flat), built: obj}
 	if readsBack(obj) {
 		r.typed, r.version = flat, obj.SchemaVersion
 	}
@@ -65,7 +65,7 @@ func FromColumnsWithDeletes(obj *schema.Object, cols []*vec.Vector, gone []bool)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Cols: make([]*vec.Vector, len(up.Cols))}
+	r := &Rows{Cols: make([]*vec.Vector, len(up.Cols)), built: obj}
 	for f, c := range up.Cols {
 		if c != nil {
 			r.Cols[f] = vec.New(c.Type, len(gone))
@@ -133,7 +133,7 @@ func checkColumn(obj *schema.Object, i int, c *vec.Vector, n int) error {
 	if c.N != n {
 		return fail.Bug("field %q has %d rows, the batch %d", f.Name, c.N, n)
 	}
-	if !outside && !f.NotNull {
+	if !outside && !f.NotNull && f.MaxChars == 0 {
 		return nil
 	}
 	for row := range n {
@@ -141,7 +141,11 @@ func checkColumn(obj *schema.Object, i int, c *vec.Vector, n int) error {
 			if err := source.CheckVector(f, c.Value(row)); err != nil {
 				return rowError(fieldError(obj, f, err), row)
 			}
-		} else if c.IsNull(row) && !obj.IsKey(i) {
+		} else if !c.IsNull(row) {
+			if err := source.CheckLength(f, c.Value(row)); err != nil {
+				return rowError(fieldError(obj, f, err), row)
+			}
+		} else if f.NotNull && !obj.IsKey(i) {
 			return rowError(fail.New(fail.NotNull, "field %q of %s may not be NULL", f.Name, obj.Name), row)
 		}
 	}
@@ -168,7 +172,7 @@ func FromDocuments(obj *schema.Object, docs [][]byte) (*Rows, error) {
 		return nil, fail.New(fail.WrongObjectType, "%s is a %s; documents go into collections", obj.Name, obj.Kind)
 	}
 	x := source.NewExtractor(obj)
-	r := &Rows{Cols: make([]*vec.Vector, len(obj.Fields))}
+	r := &Rows{Cols: make([]*vec.Vector, len(obj.Fields)), built: obj}
 	fields := vectorFields(obj)
 	for _, f := range fields {
 		r.Cols[f] = vec.New(obj.Fields[f].Type, len(docs))

@@ -70,7 +70,7 @@ func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vecto
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Cols: make([]*vec.Vector, len(s.obj.Fields))}
+	r := &Rows{Cols: make([]*vec.Vector, len(s.obj.Fields)), built: s.obj}
 	for _, f := range vectorFields(s.obj) {
 		if r.Cols[f] = values[f]; values[f] == nil {
 			if r.Cols[f], err = search.gather(ctx, fieldRef(s.obj, f), at); err != nil {

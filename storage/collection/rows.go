@@ -34,6 +34,29 @@ type Rows struct {
 	// object's schema version.
 	typed   []*vec.Vector
 	version uint64
+	// built is the object whose fields Cols follow; nil for rows without columns.
+	built *schema.Object
+}
+
+// fit gives rows that were built for another version of the object's schema the
+// columns of this one, by field id.
+func (r *Rows) fit(obj *schema.Object) (*Rows, error) {
+	if r.built == nil || r.built.SchemaVersion == obj.SchemaVersion {
+		return r, nil
+	}
+	k := *r
+	k.built, k.typed = obj, nil
+	k.Cols = make([]*vec.Vector, len(obj.Fields))
+	n := r.tableRows()
+	for i, f := range obj.Fields {
+		if at := fieldByID(r.built, f.ID); at >= 0 {
+			k.Cols[i] = r.Cols[at]
+		}
+	}
+	if obj.Kind == schema.Table && n > 0 {
+		return &k, needOneColumn(obj, k.Cols, n)
+	}
+	return &k, nil
 }
 
 // Identity is the place of a row in its object's log; stable over merges.

@@ -221,10 +221,10 @@ func (b *Binder) unsupported(off int, what string) error {
 
 // cures say what to write in place of what is not bound.
 var cures = map[string]string{
-	"ALTER":       "Create another object and fill it with INSERT INTO … SELECT",
-	"ON CONFLICT": "INSERT into a collection replaces the row with the same key; a table has no keys",
-	"DEFAULT":     "Give each row its value",
-	"SHOW CREATE": "DESCRIBE lists the columns",
+	"SET NOT NULL":        "Create another table and fill it with INSERT INTO … SELECT",
+	"ALTER COLUMN … TYPE": "ADD another column, UPDATE it with CAST(…), and DROP the old one",
+	"ON CONFLICT":         "INSERT into a collection replaces the row with the same key; a table has no keys",
+	"DEFAULT":             "Give each row its value",
 }
 
 // statement binds any statement.
@@ -246,6 +246,8 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.createTable(s)
 	case *ast.CreateView:
 		return b.createView(s)
+	case *ast.AlterTable:
+		return b.alter(s)
 	case *ast.Drop:
 		return b.drop(s)
 	case *ast.Explain:
@@ -271,8 +273,6 @@ func statementName(stmt ast.Statement) string {
 	switch stmt.(type) {
 	case *ast.CreateTag:
 		return "CREATE TAG"
-	case *ast.AlterTable:
-		return "ALTER"
 	case *ast.CreateStream:
 		return "CREATE STREAM"
 	case *ast.CreateLink:

@@ -1,6 +1,7 @@
 package binder
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,6 +295,9 @@ func (d *definition) column(c *ast.ColumnDef) error {
 		return err
 	}
 	f := schema.Field{Type: t, Metric: defaultMetric(t)}
+	if t.Kind == types.Text && len(c.Type.Mods) == 1 && c.Type.Mods[0] > 0 {
+		f.MaxChars = int32(min(c.Type.Mods[0], math.MaxInt32))
+	}
 	key := false
 	for _, k := range c.Constraints {
 		if k.Kind == ast.ConstraintPrimaryKey {

@@ -65,6 +65,9 @@ func createTableText(obj *schema.Object) string {
 	var lines []string
 	for i, f := range obj.Fields {
 		line := deparse.Ident(quoted(f.Name)) + " " + f.Type.String()
+		if f.MaxChars > 0 {
+			line = deparse.Ident(quoted(f.Name)) + " VARCHAR(" + strconv.Itoa(int(f.MaxChars)) + ")"
+		}
 		if len(obj.Key) == 1 && obj.IsKey(i) {
 			line += " PRIMARY KEY"
 		} else if f.NotNull && !obj.IsKey(i) {

@@ -327,10 +327,7 @@ func (b *Binder) checkCycle(obj, old *schema.Object, pos int) error {
 // keepFieldIDs gives the columns that stay their ids, so that views over this
 // one still find them, and new ids to the others.
 func keepFieldIDs(obj, old *schema.Object) {
-	next := int32(0)
-	for _, f := range old.Fields {
-		next = max(next, f.ID)
-	}
+	next := old.LastField
 	for i := range obj.Fields {
 		if was, _ := old.FieldByName(obj.Fields[i].Name, true); was != nil {
 			obj.Fields[i].ID = was.ID
@@ -339,6 +336,7 @@ func keepFieldIDs(obj, old *schema.Object) {
 		next++
 		obj.Fields[i].ID = next
 	}
+	obj.LastField = next
 }
 
 // BindView checks that a view's query can be bound and has the view's columns.

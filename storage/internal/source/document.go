@@ -54,7 +54,9 @@ func (x *Extractor) Parse(doc []byte) (Document, error) {
 				err = CheckVector(f, d.Vectors[i])
 			}
 		} else {
-			vals[i], err = valueOf(x.found[i], f.Type)
+			if vals[i], err = valueOf(x.found[i], f.Type); err == nil {
+				err = CheckLength(f, vals[i])
+			}
 		}
 		if err == nil && f.NotNull && vals[i].Null && !Outside(f.Type) && !x.obj.IsKey(i) {
 			err = fail.New(fail.NotNull, "NULL is not allowed")
@@ -146,6 +148,17 @@ func sparseOf(r gjson.Result, v vec.Value) (vec.Value, error) {
 		v.Sparse.Values = append(v.Sparse.Values, float32(e.Float()))
 	}
 	return v, nil
+}
+
+// CheckLength refuses a text that is longer than its field, VARCHAR(n), takes.
+func CheckLength(f *schema.Field, v vec.Value) error {
+	if f.MaxChars == 0 || v.Null || f.Type.Kind != types.Text || len(v.Str) <= int(f.MaxChars) {
+		return nil
+	}
+	if n := utf8.RuneCountInString(v.Str); n > int(f.MaxChars) {
+		return fail.New(fail.TextTooLong, "a text of %d characters is too long for VARCHAR(%d)", n, f.MaxChars)
+	}
+	return nil
 }
 
 // CheckVector refuses a vector that could not be ranked: wrong dimension, NaN,

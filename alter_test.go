@@ -1,0 +1,59 @@
+package loam_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/loamdb/loam/internal/fail"
+)
+
+// TestAlterWhileWriting: columns come, go and change their names while rows are
+// written and updated. No value ends up in another column.
+func TestAlterWhileWriting(t *testing.T) {
+	n := opened(t)
+	n.ok("CREATE TABLE t (a TEXT, b TEXT, c TEXT)")
+	allowed := func(sql string, err error) {
+		switch fail.CodeOf(err) {
+		case fail.OK, fail.UndefinedColumn, fail.DuplicateColumn, fail.Conflict:
+		default:
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	stop := make(chan struct{})
+	var writers, changes sync.WaitGroup
+	for w := range 3 {
+		writers.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				col := []string{"b", "x"}[i%2]
+				sql := fmt.Sprintf("INSERT INTO t (a, %s, c) VALUES ('a%d-%d', '%s', 'c')", col, w, i, "b")
+				if i%5 == 4 {
+					sql = fmt.Sprintf("UPDATE t SET c = 'c' WHERE a = 'a%d-%d'", w, i-1)
+				}
+				_, _, err := n.query(sql)
+				allowed(sql, err)
+			}
+		})
+	}
+	for w := range 2 {
+		changes.Go(func() {
+			for i := range 12 {
+				sql := []string{"ALTER TABLE t RENAME COLUMN b TO x", "ALTER TABLE t ADD COLUMN d TEXT", "ALTER TABLE t RENAME COLUMN x TO b", "ALTER TABLE t DROP COLUMN d"}[(i+w)%4]
+				_, _, err := n.query(sql)
+				allowed(sql, err)
+			}
+		})
+	}
+	changes.Wait()
+	close(stop)
+	writers.Wait()
+	if _, _, err := n.query("ALTER TABLE t RENAME COLUMN x TO b"); err != nil {
+		allowed("rename", err)
+	}
+	n.want("SELECT count(*) FROM t WHERE a NOT LIKE 'a%' OR b <> 'b' OR c <> 'c' OR b IS NULL", "0")
+}
