@@ -50,8 +50,9 @@ exec < internal/fail internal/clock internal/types internal/vec internal/kernel 
 
 . < internal catalog planner exec functions metastore storage worker ; arrow gjson roaring
 flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
+flightsql/access < internal ; crypto
 flightsql/client < internal ; arrow grpc
-flightsql/rest < . internal catalog flightsql/internal ; arrow prometheus
+flightsql/rest < . internal catalog flightsql/internal flightsql/access ; arrow prometheus
 cmd/loam < . flightsql internal ; arrow net prometheus sync xxh3 yaml
 cmd/loam/internal/shell < . internal planner ; arrow readline width term
 conformance/crash < ;

@@ -193,7 +193,7 @@ func (s *Server) renew(end *flight.FlightEndpoint) (*flight.FlightEndpoint, erro
 // trailers, since clients look in either; it needs nothing from the stream.
 func (s *service) Handshake(stream flight.FlightService_HandshakeServer) error {
 	md, _ := metadata.FromIncomingContext(stream.Context())
-	principal, err := s.auth.Check(last(md, headerAuth))
+	principal, err := s.auth.Check(last(md, headerAuth), certificate(stream.Context()))
 	if err != nil {
 		return err
 	}

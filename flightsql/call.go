@@ -7,8 +7,11 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/auth"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/snapshot"
@@ -63,7 +66,7 @@ func last(md metadata.MD, names ...string) string {
 // readCall authenticates and reads headers.
 func (s *Server) readCall(ctx context.Context) (*call, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	principal, err := s.auth.Check(last(md, headerAuth))
+	principal, err := s.auth.Check(last(md, headerAuth), certificate(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +88,19 @@ func (s *Server) readCall(ctx context.Context) (*call, error) {
 		}
 	}
 	return c, nil
+}
+
+// certificate is the name in the caller's verified certificate, "" without one.
+func certificate(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok {
+		return ""
+	}
+	return access.ClientName(&info.State)
 }
 
 // cookie is the session id among the call's cookies.

@@ -309,11 +309,11 @@ func TestTicketsAreRedeemedElsewhere(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	for addr, ok := range map[string]bool{"127.0.0.1": true, "::1": true, "0.0.0.0": false, "::": false, "192.168.1.2": false} {
-		err := CheckAddress(&net.TCPAddr{IP: net.ParseIP(addr), Port: 1}, false)
+		err := Options{}.CheckAddress(&net.TCPAddr{IP: net.ParseIP(addr), Port: 1})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", addr, err)
 		}
-		if CheckAddress(&net.TCPAddr{IP: net.ParseIP(addr)}, true) != nil {
+		if (Options{Insecure: true}).CheckAddress(&net.TCPAddr{IP: net.ParseIP(addr)}) != nil {
 			t.Errorf("%s is refused though insecure", addr)
 		}
 	}

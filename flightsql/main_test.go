@@ -25,7 +25,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/engine"
+	"github.com/loamdb/loam/internal/clock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -323,4 +325,9 @@ func stream(t testing.TB, d *flight.FlightDescriptor, sc *arrow.Schema, batches 
 		t.Fatal(err)
 	}
 	return out.messages
+}
+
+// plain are users with these passwords and tokens.
+func plain(passwords, tokens map[string]string) *access.Users {
+	return access.Plain(passwords, tokens, clock.Real(), clock.RandomIDs(clock.Real()))
 }

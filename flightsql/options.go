@@ -6,16 +6,20 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/loamdb/loam/flightsql/access"
+	"github.com/loamdb/loam/flightsql/internal/auth"
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 )
 
 // Options configure a server. The zero value serves loopback without credentials.
 type Options struct {
-	// Users maps user names to passwords, Tokens bearer tokens to user names.
-	// With neither, everybody may call.
-	Users, Tokens map[string]string
-	// Insecure allows plaintext on addresses other than loopback.
+	// Users may call; nil is everybody.
+	Users *access.Users
+	// TLS is the server's certificate; nil is plaintext. When it asks clients for
+	// certificates, those name users too.
+	TLS *access.Certificates
+	// Insecure allows addresses other than loopback without TLS or users.
 	Insecure bool
 	// MaxMessageBytes bounds a received message; 0 is 64 MiB.
 	MaxMessageBytes int
@@ -48,13 +52,26 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// CheckAddress refuses an address that other machines reach, unless insecure:
-// this server speaks plaintext. Addresses that are not IP (unix sockets) pass.
-func CheckAddress(addr net.Addr, insecure bool) error {
+// authConfig is who may call.
+func (o Options) authConfig() auth.Config {
+	return auth.Config{Users: o.Users, Certificates: o.TLS.AskClients()}
+}
+
+// CheckAddress refuses an address that other machines reach when there is no TLS or
+// nobody needs credentials, unless Insecure. Addresses that are not IP (unix
+// sockets) pass.
+func (o Options) CheckAddress(addr net.Addr) error {
 	tcp, ok := addr.(*net.TCPAddr)
-	if !ok || insecure || tcp.IP.IsLoopback() {
+	if !ok || o.Insecure || tcp.IP.IsLoopback() {
 		return nil
 	}
-	return fail.New(fail.InvalidParameter, "%s is reachable from other machines, and this server speaks plaintext", addr).
-		WithHint("Listen on 127.0.0.1, or pass --insecure if the network is trusted.")
+	if o.TLS == nil {
+		return fail.New(fail.InvalidParameter, "%s is reachable from other machines, and this server speaks plaintext", addr).
+			WithHint("Pass --tls-cert and --tls-key, or listen on 127.0.0.1, or pass --insecure if the network is trusted.")
+	}
+	if o.authConfig().Open() {
+		return fail.New(fail.InvalidParameter, "%s is reachable from other machines, and this server asks nobody for credentials", addr).
+			WithHint("Pass --users, or --user and --password-file, or --insecure if the network is trusted.")
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -76,7 +77,7 @@ func newServer(e engine.Engine, o Options) (*Server, error) {
 	}
 	s := &Server{
 		opts: o, engine: e, sealer: sealer,
-		auth:     auth.New(auth.Config{Users: o.Users, Tokens: o.Tokens}, sealer, o.Clock),
+		auth:     auth.New(o.authConfig(), sealer, o.Clock),
 		sessions: session.NewManager[engine.Session](o.Clock, o.IDs, 0, 0),
 		params:   newParamStore(o.Clock, o.IDs),
 		running:  newRunning(),
@@ -100,7 +101,7 @@ func newServer(e engine.Engine, o Options) (*Server, error) {
 // grpcOptions are sized for record batches: clients that ping each ten seconds
 // are welcome, windows hold several messages, headers stay small.
 func (s *Server) grpcOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{
+	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(s.opts.MaxMessageBytes),
 		grpc.MaxHeaderListSize(64 << 10),
 		grpc.InitialWindowSize(8 << 20),
@@ -112,12 +113,16 @@ func (s *Server) grpcOptions() []grpc.ServerOption {
 		grpc.UnaryInterceptor(s.interceptUnary),
 		grpc.StreamInterceptor(s.interceptStream),
 	}
+	if s.opts.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(s.opts.TLS.Config())))
+	}
+	return options
 }
 
 // Serve accepts connections until Shutdown; it owns the listener from then on.
-// It refuses a listener that other machines reach, unless Options.Insecure.
+// It refuses a listener that [Options.CheckAddress] does.
 func (s *Server) Serve(lis net.Listener) error {
-	if err := CheckAddress(lis.Addr(), s.opts.Insecure); err != nil {
+	if err := s.opts.CheckAddress(lis.Addr()); err != nil {
 		_ = lis.Close()
 		return err
 	}

@@ -145,7 +145,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestHandshake(t *testing.T) {
-	c := real(t, Options{Users: map[string]string{"ann": "s:3"}, Tokens: map[string]string{"tok": "bot"}})
+	c := real(t, Options{Users: plain(map[string]string{"ann": "s:3"}, map[string]string{"tok": "bot"})})
 	shake := func(authorization string) (metadata.MD, metadata.MD, error) {
 		stream, err := c.with("authorization", authorization).Handshake(c.with("authorization", authorization).ctx())
 		if err != nil {
@@ -185,7 +185,7 @@ func TestHandshake(t *testing.T) {
 }
 
 func TestSessionsBelongToTheirUser(t *testing.T) {
-	c := real(t, Options{Users: map[string]string{"ann": "a", "bob": "b"}})
+	c := real(t, Options{Users: plain(map[string]string{"ann": "a", "bob": "b"}, nil)})
 	ann := c.with("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("ann:a")))
 	bob := c.with("authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("bob:b")))
 	_, header := ann.setOptions(map[string]*pb.SessionOptionValue{"loam.max_endpoints": textOption("4")})

@@ -15,6 +15,8 @@ import (
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/cmd/loam/internal/shell"
 	"github.com/loamdb/loam/flightsql"
+	"github.com/loamdb/loam/flightsql/access"
+	"github.com/loamdb/loam/internal/clock"
 )
 
 // silent is a listener that accepts and says nothing.
@@ -74,7 +76,8 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close() })
-	srv, err := flightsql.NewServer(e, flightsql.Options{Users: map[string]string{"ann": "secret"}, Tokens: map[string]string{"tok": "bot"}})
+	users := access.Plain(map[string]string{"ann": "secret"}, map[string]string{"tok": "bot"}, clock.Real(), clock.RandomIDs(clock.Real()))
+	srv, err := flightsql.NewServer(e, flightsql.Options{Users: users})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ var commands = []command{
 	{"demo", "load Go's documentation into a temporary server and query it", runDemo},
 	{"health", "ask a running server how it is; the exit code answers", runHealth},
 	{"config", "print the settings of loam serve and where each comes from", runConfig},
+	{"passwd", "make a line for the users file of loam serve", runPasswd},
 	{"version", "print the version and the build", version},
 }
 

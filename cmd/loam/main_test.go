@@ -129,7 +129,7 @@ func TestSecondProcessIsTurnedAway(t *testing.T) {
 
 func TestAddressesBeyondLoopbackAreRefused(t *testing.T) {
 	_, err := startServer(context.Background(), serveConfig{data: t.TempDir(), flight: "0.0.0.0:0", http: ""})
-	if err == nil || !strings.Contains(err.Error(), "--insecure") {
+	if err == nil || !strings.Contains(err.Error(), "--tls-cert") {
 		t.Fatalf("error %v", err)
 	}
 }

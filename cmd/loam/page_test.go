@@ -25,7 +25,7 @@ const (
 // settingsTable is the table of the page, one row a flag of loam serve.
 func settingsTable(t *testing.T) string {
 	var cfg serveConfig
-	s, err := config.Parse(serveFlags(&cfg), config.Sources{})
+	s, err := config.Parse(serveFlags(&cfg), config.Sources{}, "password")
 	if err != nil {
 		t.Fatal(err)
 	}

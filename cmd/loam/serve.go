@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,7 +32,7 @@ const (
 // serveConfig is what loam serve is told.
 type serveConfig struct {
 	data, flight, http string
-	insecure           bool
+	access             accessConfig
 	files              config.List
 	logs               logConfig
 }
@@ -38,6 +40,7 @@ type serveConfig struct {
 // server is a running loam serve.
 type server struct {
 	engine     *loam.Engine
+	gate       *gate
 	flight     *flightsql.Server
 	http       *http.Server
 	endHTTP    context.CancelCauseFunc // ends running requests
@@ -52,7 +55,7 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs.StringVar(&cfg.data, "data", "loam-data", "data `directory`, made if it is not there")
 	fs.StringVar(&cfg.flight, "flight", defaultFlight, "`address` of Flight SQL")
 	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
-	fs.BoolVar(&cfg.insecure, "insecure", false, "allow addresses that other machines reach, in plaintext and without a password")
+	cfg.access.flags(fs)
 	fs.Var(&cfg.files, "allow-files", "`directory` that read_parquet, read_csv and read_json may read; may be repeated")
 	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
 	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
@@ -70,7 +73,7 @@ func serveSources(args []string) config.Sources {
 
 // parseServe reads the settings from the command line, the environment and the file.
 func parseServe(args []string, cfg *serveConfig) (*config.Settings, error) {
-	return config.Parse(serveFlags(cfg), serveSources(args))
+	return config.Parse(serveFlags(cfg), serveSources(args), "password")
 }
 
 func serve(ctx context.Context, args []string) int {
@@ -95,29 +98,44 @@ func serve(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 		return 1
 	}
-	fmt.Printf("loam %s serves %s\n  Flight SQL  grpc://%s\n  HTTP        http://%s\n", loam.Version, cfg.data, s.flightAddr, s.httpAddr)
-	if cfg.insecure {
-		slog.Warn("serving in plaintext and without a password: everybody who reaches the address may read and write")
-	}
-	code := 0
-	select {
-	case <-ctx.Done():
-	case err := <-s.failed:
-		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
-		code = 1
-	}
+	s.say(cfg.data, loam.Version)
+	s.gate.warn()
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	code := s.wait(ctx, hangup)
 	s.stop()
 	return code
 }
 
+// wait waits for the end of the server, and reads its access files again at each
+// hang-up; the result is the exit code.
+func (s *server) wait(ctx context.Context, hangup <-chan os.Signal) int {
+	for {
+		select {
+		case <-ctx.Done():
+			return 0
+		case <-hangup:
+			s.gate.reload()
+		case err := <-s.failed:
+			fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+			return 1
+		}
+	}
+}
+
 // startServer opens the data directory and listens on both addresses.
 func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
-	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
-	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Endpoint: "grpc://" + cfg.flight, Files: cfg.files, OnError: onError})
+	g, err := cfg.access.open()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{engine: e, failed: make(chan error, 2)}
+	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
+	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError})
+	if err != nil {
+		return nil, err
+	}
+	s := &server{engine: e, gate: g, failed: make(chan error, 2)}
 	if err := s.listen(cfg); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -126,16 +144,16 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 
 func (s *server) listen(cfg serveConfig) error {
 	reg := prometheus.NewRegistry()
+	options := flightsql.Options{Users: s.gate.users, TLS: s.gate.tls, Insecure: cfg.access.insecure, Registry: reg}
 	var err error
-	s.flight, err = flightsql.NewServer(s.engine, flightsql.Options{Insecure: cfg.insecure, Registry: reg})
-	if err != nil {
+	if s.flight, err = flightsql.NewServer(s.engine, options); err != nil {
 		return err
 	}
 	lis, err := net.Listen("tcp", cfg.flight)
 	if err != nil {
 		return fail.New(fail.Unavailable, "Flight SQL cannot listen on %s: %v", cfg.flight, err).WithHint("Choose another address with --flight.")
 	}
-	if err := flightsql.CheckAddress(lis.Addr(), cfg.insecure); err != nil {
+	if err := options.CheckAddress(lis.Addr()); err != nil {
 		_ = lis.Close()
 		return err
 	}
@@ -149,7 +167,7 @@ func (s *server) listen(cfg serveConfig) error {
 		_ = lis.Close()
 		return fail.New(fail.Unavailable, "HTTP cannot listen on %s: %v", cfg.http, err).WithHint("Choose another address with --http, or --http \"\" for none.")
 	}
-	if err := flightsql.CheckAddress(web.Addr(), cfg.insecure); err != nil {
+	if err := options.CheckAddress(web.Addr()); err != nil {
 		_ = web.Close()
 		return err
 	}
@@ -157,12 +175,27 @@ func (s *server) listen(cfg serveConfig) error {
 	requests, end := context.WithCancelCause(context.Background())
 	s.endHTTP = end
 	s.http = &http.Server{
-		Handler:           rest.Handler(s.engine, rest.Options{Registry: reg, Flight: s.flightAddr}),
+		Handler:           rest.Handler(s.engine, s.restOptions(reg)),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
-	go func() { s.fail(s.http.Serve(web)) }()
+	serveHTTP := func() error { return s.http.Serve(web) }
+	if s.gate.tls != nil {
+		s.http.TLSConfig = s.gate.tls.Config()
+		serveHTTP = func() error { return s.http.ServeTLS(web, "", "") }
+	}
+	go func() { s.fail(serveHTTP()) }()
 	return nil
+}
+
+// restOptions are those of HTTP. A server that everybody may use on purpose is
+// reached by whatever name it has.
+func (s *server) restOptions(reg *prometheus.Registry) rest.Options {
+	o := rest.Options{Users: s.gate.users, Certificates: s.gate.tls.AskClients(), Registry: reg, Flight: s.flightAddr}
+	if s.gate.config.insecure {
+		o.Hosts = []string{"*"}
+	}
+	return o
 }
 
 // fail reports the end of a listener that was not asked for.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"strings"
@@ -100,10 +101,24 @@ func probe(ctx context.Context, addr string) speaks {
 	switch {
 	case len(answer) > 1 && answer[0] == 0x15 && answer[1] == 3, strings.Contains(text, "http request to an https server"):
 		return speaksTLS
+	case len(answer) == 0 && saysHello(ctx, addr):
+		return speaksTLS
 	case !strings.HasPrefix(text, "http/"):
 		return speaksOther
 	case strings.Contains(text, "sqlstate"):
 		return speaksLoamHTTP
 	}
 	return speaksHTTP
+}
+
+// saysHello reports whether an address that answered nothing to a plain request
+// makes a TLS connection. Whose certificate it has does not matter here.
+func saysHello(ctx context.Context, addr string) bool {
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}}
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/auth"
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/internal/clock"
@@ -18,9 +19,10 @@ import (
 
 // Options configure the handler. The zero value serves loopback names without credentials.
 type Options struct {
-	// Users maps user names to passwords, Tokens bearer tokens to user names.
-	// With neither, everybody may call.
-	Users, Tokens map[string]string
+	// Users may call; nil is everybody.
+	Users *access.Users
+	// Certificates says that clients' certificates name users too.
+	Certificates bool
 	// Hosts are names beside loopback that the Host and Origin headers may carry;
 	// "*" is any.
 	Hosts []string
@@ -70,7 +72,7 @@ func newAPI(e engine.Engine, o Options) *api {
 	}
 	a := &api{
 		opts: o, engine: e,
-		auth: auth.New(auth.Config{Users: o.Users, Tokens: o.Tokens}, nil, o.Clock),
+		auth: auth.New(auth.Config{Users: o.Users, Certificates: o.Certificates}, nil, o.Clock),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "loam_http_requests_total", Help: "HTTP requests by route and status.",
 		}, []string{"route", "status"}),
@@ -140,7 +142,7 @@ func (a *api) guarded(e endpoint, w *answer, r *http.Request) (err error) {
 	}
 	ctx := r.Context()
 	if !e.public {
-		principal, err := a.auth.Check(r.Header.Get("Authorization"))
+		principal, err := a.auth.Check(r.Header.Get("Authorization"), access.ClientName(r.TLS))
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,8 @@ func (a *api) checkNames(r *http.Request) error {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
 	}
-	if !a.ours(host) {
+	// Where credentials are needed, a page that has none gains nothing by a name.
+	if a.auth.Open() && !a.ours(host) {
 		return fail.New(fail.PermissionDenied, "the Host %.100q is not a name of this server", r.Host).
 			WithHint("Allow it in the server's list of host names.")
 	}
@@ -25,7 +26,7 @@ func (a *api) checkNames(r *http.Request) error {
 		return nil
 	}
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !a.ours(u.Hostname()) {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !a.ours(u.Hostname()) && !strings.EqualFold(u.Hostname(), strings.Trim(host, "[]")) {
 		return fail.New(fail.PermissionDenied, "the Origin %.100q is not a name of this server", origin)
 	}
 	return nil

@@ -11,7 +11,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/enginetest"
+	"github.com/loamdb/loam/internal/clock"
 )
 
 // documentOf is the site's own OpenAPI document as a compiler of its schemas,
@@ -155,7 +157,7 @@ func TestTheDocumentIsTheRoutes(t *testing.T) {
 }
 
 func TestRoutesThatAreNot(t *testing.T) {
-	s := serve(t, &enginetest.Engine{}, Options{Users: map[string]string{"ann": "x"}})
+	s := serve(t, &enginetest.Engine{}, Options{Users: access.Plain(map[string]string{"ann": "x"}, nil, clock.Real(), clock.RandomIDs(clock.Real()))})
 	for _, c := range []struct {
 		method, path  string
 		status        int

@@ -16,8 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/flightsql/internal/enginetest"
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/types"
@@ -295,7 +297,7 @@ func TestRefusalsSayWhen(t *testing.T) {
 
 func TestProbesAndMetrics(t *testing.T) {
 	fake := scripted(1, nil)
-	s := serve(t, fake, Options{Users: map[string]string{"ann": "x"}})
+	s := serve(t, fake, Options{Users: access.Plain(map[string]string{"ann": "x"}, nil, clock.Real(), clock.RandomIDs(clock.Real()))})
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200} {
 		if r := s.do("GET", path, ""); r.StatusCode != want {
 			t.Errorf("%s: %d %s", path, r.StatusCode, r.body)

@@ -79,5 +79,6 @@ func (a *api) root(_ context.Context, w *answer, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", contentType(mediaHTML))
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	return page.Execute(w, map[string]string{"Version": loam.Version, "Docs": docsURL, "OpenAPI": pathOpenAPI, "HTTP": r.Host, "Flight": a.opts.Flight})
+	values := map[string]any{"Version": loam.Version, "Docs": docsURL, "OpenAPI": pathOpenAPI, "HTTP": r.Host, "Flight": a.opts.Flight, "TLS": r.TLS != nil}
+	return page.Execute(w, values)
 }

@@ -1,13 +1,12 @@
 package auth
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/ticket"
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
@@ -29,16 +28,15 @@ type Principal struct {
 	Session string
 }
 
-// Config lists who may call. With no users and no tokens everybody may.
+// Config says who may call. With no users and no certificates everybody may.
 type Config struct {
-	// Users maps user names to passwords.
-	Users map[string]string
-	// Tokens maps bearer tokens to user names.
-	Tokens map[string]string
+	Users *access.Users
+	// Certificates says that a client's certificate names a user.
+	Certificates bool
 }
 
 // Open reports that nobody needs credentials.
-func (c Config) Open() bool { return len(c.Users) == 0 && len(c.Tokens) == 0 }
+func (c Config) Open() bool { return c.Users.Open() && !c.Certificates }
 
 // Checker checks credentials. Safe for concurrent use.
 type Checker struct {
@@ -62,13 +60,20 @@ func (c *Checker) Token(p Principal) string {
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// Check reads an Authorization header; "" is a call without one. Errors:
+// Open reports that nobody needs credentials.
+func (c *Checker) Open() bool { return c.config.Open() }
+
+// Check reads an Authorization header; "" is a call without one, which belongs to
+// the user that the client's certificate names, "" being none. Errors:
 // fail.Unauthenticated.
-func (c *Checker) Check(header string) (Principal, error) {
+func (c *Checker) Check(header, certificate string) (Principal, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
 	rest = strings.TrimSpace(rest)
 	switch {
 	case header == "":
+		if c.config.Certificates && certificate != "" {
+			return principalOf(certificate), nil
+		}
 		if c.config.Open() {
 			return Principal{User: Anonymous}, nil
 		}
@@ -95,27 +100,24 @@ func (c *Checker) basic(encoded string) (Principal, error) {
 	if c.config.Open() {
 		return p, nil
 	}
-	if want, known := c.config.Users[name]; same(want, password) && known {
-		return p, nil
-	}
-	if want, known := c.config.Users[p.User]; same(want, password) && known {
-		return p, nil
-	}
 	// Tools without a box for a token send it as the password of any user.
-	if user, ok := c.token(password); ok {
+	if user, ok := c.config.Users.Token(password); ok {
 		p.User = principalOf(user).User
+		return p, nil
+	}
+	if c.config.Users.Password(name, password) || p.User != name && c.config.Users.Password(p.User, password) {
 		return p, nil
 	}
 	return Principal{}, fail.New(fail.Unauthenticated, "wrong user or password")
 }
 
 func (c *Checker) bearer(token string) (Principal, error) {
-	if user, ok := c.token(token); ok {
+	if user, ok := c.config.Users.Token(token); ok {
 		return principalOf(user), nil
 	}
 	if sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(token, "=")); err == nil && c.sealer != nil {
 		content, err := c.sealer.Open(sealed, ticket.Bearer)
-		if err == nil {
+		if err == nil && (c.config.Open() || c.config.Certificates || c.config.Users.Known(content.User)) {
 			return Principal{User: content.User, Namespace: content.Namespace, Session: content.Session}, nil
 		}
 		if fail.Is(err, fail.TicketExpired) && !c.config.Open() {
@@ -126,22 +128,6 @@ func (c *Checker) bearer(token string) (Principal, error) {
 		return Principal{User: Anonymous}, nil
 	}
 	return Principal{}, fail.New(fail.Unauthenticated, "unknown token")
-}
-
-// token looks a static token up without telling by its timing how much matched.
-func (c *Checker) token(given string) (string, bool) {
-	user, found := "", false
-	for t, u := range c.config.Tokens {
-		if same(t, given) {
-			user, found = u, true
-		}
-	}
-	return user, found
-}
-
-func same(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
 // principalOf splits "<namespace>/<principal>".

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/ticket"
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
@@ -20,10 +21,16 @@ func checker(t *testing.T, config Config) (*Checker, *clock.Manual) {
 	return New(config, s, c), c
 }
 
+// users are two with passwords and one with a token.
+func users(passwords, tokens map[string]string) Config {
+	c := clock.NewManual(time.UnixMilli(1_800_000_000_000))
+	return Config{Users: access.Plain(passwords, tokens, c, clock.SeededIDs(c, 1))}
+}
+
 func basic(text string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(text)) }
 
 func TestCredentials(t *testing.T) {
-	closed := Config{Users: map[string]string{"ann": "pässwort:1", "empty": ""}, Tokens: map[string]string{"secret-token": "ml/bot"}}
+	closed := users(map[string]string{"ann": "pässwort:1", "empty": ""}, map[string]string{"secret-token": "ml/bot"})
 	for _, c := range []struct {
 		name, header string
 		config       Config
@@ -51,7 +58,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k, _ := checker(t, c.config)
-			got, err := k.Check(c.header)
+			got, err := k.Check(c.header, "")
 			if fail.CodeOf(err) != c.code || got != c.want {
 				t.Errorf("got %+v, %v; want %+v, %s", got, err, c.want, c.code)
 			}
@@ -60,24 +67,49 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestTokensOfOurs(t *testing.T) {
-	k, c := checker(t, Config{Users: map[string]string{"ann": "x"}})
+	k, c := checker(t, users(map[string]string{"ann": "x"}, nil))
 	want := Principal{User: "ann", Namespace: "ml", Session: "s1"}
 	token := k.Token(want)
-	if got, err := k.Check("Bearer " + token); err != nil || got != want {
+	if got, err := k.Check("Bearer "+token, ""); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := k.Check("Bearer " + token[:len(token)-2]); !fail.Is(err, fail.Unauthenticated) {
+	if _, err := k.Check("Bearer "+token[:len(token)-2], ""); !fail.Is(err, fail.Unauthenticated) {
 		t.Errorf("a cut token: %v", err)
 	}
 	c.Advance(TokenLife + time.Second)
-	if _, err := k.Check("Bearer " + token); !fail.Is(err, fail.Unauthenticated) {
+	if _, err := k.Check("Bearer "+token, ""); !fail.Is(err, fail.Unauthenticated) {
 		t.Errorf("an old token: %v", err)
 	}
 }
 
 func TestWithoutASealer(t *testing.T) {
-	k := New(Config{Tokens: map[string]string{"t": "u"}}, nil, clock.Real())
-	if _, err := k.Check("Bearer AAAA"); !fail.Is(err, fail.Unauthenticated) {
+	k := New(users(nil, map[string]string{"t": "u"}), nil, clock.Real())
+	if _, err := k.Check("Bearer AAAA", ""); !fail.Is(err, fail.Unauthenticated) {
 		t.Error(err)
+	}
+}
+
+func TestCertificatesNameUsers(t *testing.T) {
+	config := users(map[string]string{"ann": "x"}, nil)
+	for _, c := range []struct {
+		header, certificate string
+		asked               bool
+		want                Principal
+		code                fail.Code
+	}{
+		{"", "ml/bob", true, Principal{User: "bob", Namespace: "ml"}, fail.OK},
+		{basic("ann:x"), "bob", true, Principal{User: "ann"}, fail.OK},
+		{basic("ann:y"), "bob", true, Principal{}, fail.Unauthenticated},
+		{"", "bob", false, Principal{}, fail.Unauthenticated},
+		{"", "", true, Principal{}, fail.Unauthenticated},
+	} {
+		config.Certificates = c.asked
+		k, _ := checker(t, config)
+		if got, err := k.Check(c.header, c.certificate); fail.CodeOf(err) != c.code || got != c.want {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+	}
+	if (Config{Certificates: true}).Open() {
+		t.Error("a server that asks for certificates is open")
 	}
 }

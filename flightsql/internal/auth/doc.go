@@ -3,5 +3,5 @@
 // that carry a user and a session.
 //
 // In: header texts. Out: a [Principal], or fail.Unauthenticated. It decides
-// nothing about what a user may do. It imports fail, clock and ticket.
+// nothing about what a user may do. It imports fail, clock, access and ticket.
 package auth
