@@ -20,12 +20,12 @@ vet: ## go vet and gofmt
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
 
-conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), JDBC, pyarrow, Polars, DuckDB, pylance
+conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), JDBC, pyarrow, Polars, DuckDB, pylance, and fuzzed REST
 	./conformance/run.sh
 
-$(VENV)/ok: conformance/python/requirements.txt
+$(VENV)/ok: conformance/python/requirements.txt conformance/rest/requirements.txt
 	python3 -m venv $(VENV)
-	$(VENV)/bin/pip install -q -r conformance/python/requirements.txt
+	$(VENV)/bin/pip install -q -r conformance/python/requirements.txt -r conformance/rest/requirements.txt
 	touch $@
 
 crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick form (minutes)

@@ -19,4 +19,5 @@ lines=$(mktemp)
 .venv/bin/python conformance/python/run.py "$@" | tee "$lines"
 (cd conformance/adbcgo && go test -count=1 ./... -v 2>&1) | awk -f conformance/adbcgo/count.awk | tee -a "$lines"
 conformance/jdbc/run.sh "$@" | tee -a "$lines"
+[ $# = 0 ] && conformance/rest/run.sh | tee -a "$lines"
 awk '/^[a-z-]+: [0-9]+ passed/{p+=$2; f+=$4; s+=$6} END{printf "conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f>0 || p<150}' "$lines"

@@ -114,7 +114,7 @@ func listOf(data []byte) ([][]byte, error) {
 		data = in.Documents
 	}
 	var list []json.RawMessage
-	if err := json.Unmarshal(data, &list); err != nil {
+	if err := json.Unmarshal(data, &list); err != nil || data[0] != '[' {
 		return nil, fail.New(fail.BadRequest, "the body holds no documents").
 			WithHint("Send a document, [{…}, …] or {\"documents\": [{…}, …]}; or a document a line as %s.", mediaNDJSON)
 	}
@@ -423,13 +423,13 @@ func (a *api) deleteDocuments(ctx context.Context, w *answer, r *http.Request) e
 		return err
 	}
 	var in struct {
-		Keys   []string        `json:"keys"`
+		Keys   []*string       `json:"keys"`
 		Filter json.RawMessage `json:"filter"`
 	}
 	if err := scan.Strict(data, &in, []string{"keys", "filter"}); err != nil {
 		return err
 	}
-	if (in.Keys == nil) == (in.Filter == nil) || len(in.Keys) > maxKeys || in.Keys != nil && len(in.Keys) == 0 {
+	if (in.Keys == nil) != given(in.Filter) || len(in.Keys) > maxKeys || in.Keys != nil && len(in.Keys) == 0 || slices.Contains(in.Keys, nil) {
 		return fail.New(fail.BadRequest, "a deletion names keys (from 1 to %d) or a filter, one of them", maxKeys).
 			WithHint("Send {\"keys\": [\"a\"]} or {\"filter\": \"year < 1990\"}; the filter \"true\" is all documents.")
 	}
@@ -440,7 +440,11 @@ func (a *api) deleteDocuments(ctx context.Context, w *answer, r *http.Request) e
 	q := &query{}
 	q.add("DELETE FROM ", fullName(obj))
 	if in.Keys != nil {
-		err = q.whereKeys(obj, in.Keys)
+		keys := make([]string, len(in.Keys))
+		for i, k := range in.Keys {
+			keys[i] = *k
+		}
+		err = q.whereKeys(obj, keys)
 	} else {
 		q.add(" WHERE ")
 		err = q.filter(obj, in.Filter)

@@ -49,6 +49,11 @@ type node struct {
 	Not    json.RawMessage                       `json:"not"`
 }
 
+// empty reports a condition whose members are all null.
+func (n *node) empty() bool {
+	return n.Term == nil && n.Terms == nil && n.Range == nil && n.Prefix == nil && n.Exists == nil && n.And == nil && n.Or == nil && !given(n.Not)
+}
+
 var nodeKeys = []string{"term", "terms", "range", "prefix", "exists", "and", "or", "not"}
 
 func (q *query) condition(o *schema.Object, raw json.RawMessage, depth int) error {
@@ -59,15 +64,13 @@ func (q *query) condition(o *schema.Object, raw json.RawMessage, depth int) erro
 	if err := scan.Strict(raw, &n, nodeKeys); err != nil {
 		return err
 	}
-	given := 0
-	for _, is := range []bool{n.Term != nil, n.Terms != nil, n.Range != nil, n.Prefix != nil, n.Exists != nil, n.And != nil, n.Or != nil, n.Not != nil} {
-		if is {
-			given++
-		}
-	}
-	if given != 1 {
-		return fail.New(fail.BadRequest, "a condition of the filter has %d members", given).
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || len(members) != 1 {
+		return fail.New(fail.BadRequest, "a condition of the filter has %d members", len(members)).
 			WithHint("It has one of %s; join several with \"and\".", strings.Join(nodeKeys, ", "))
+	}
+	if n.empty() {
+		return fail.New(fail.BadRequest, "a condition of the filter is null")
 	}
 	switch {
 	case n.And != nil:

@@ -136,7 +136,7 @@ type newObject struct {
 	Fields      []fieldJSON                `json:"fields"`
 	PrimaryKey  []string                   `json:"primary_key"`
 	Dynamic     *bool                      `json:"dynamic"`
-	Partitions  *int                       `json:"partitions"`
+	Partitions  *whole                     `json:"partitions"`
 	Options     map[string]json.RawMessage `json:"options"`
 	IfNotExists bool                       `json:"if_not_exists"`
 }
@@ -260,7 +260,7 @@ func (in *newObject) options(q *query) error {
 		list[name] = quoteText(text)
 	}
 	if in.Partitions != nil {
-		list["partitions"] = strconv.Itoa(*in.Partitions)
+		list["partitions"] = strconv.FormatInt(int64(*in.Partitions), 10)
 	}
 	if in.Dynamic != nil {
 		list["dynamic"] = strconv.FormatBool(*in.Dynamic)
@@ -300,11 +300,12 @@ func (a *api) dropObject(kind schema.Kind) serving {
 
 // flag reads a parameter that is true or false; false without it.
 func flag(r *http.Request, name string) (bool, error) {
-	text := r.URL.Query().Get(name)
-	switch text {
-	case "", "false":
+	params := r.URL.Query()
+	text := params.Get(name)
+	switch {
+	case !params.Has(name) || text == "false":
 		return false, nil
-	case "true":
+	case text == "true":
 		return true, nil
 	}
 	return false, fail.New(fail.InvalidParameter, "%s is %.40q", name, text).WithHint("It is true or false.")
@@ -358,7 +359,7 @@ func (a *api) rows(kind schema.Kind) serving {
 				return err
 			}
 		}
-		if text := params.Get("limit"); text != "" {
+		if text := params.Get("limit"); params.Has("limit") {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || n < 0 {
 				return fail.New(fail.InvalidParameter, "limit is %.40q", text).WithHint("It is a number of 0 or more.")

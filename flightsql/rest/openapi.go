@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,7 @@ func document(routes []endpoint) []byte {
 		"servers": []object{{"url": "/"}},
 		"paths":   paths,
 		"components": object{
-			"schemas": json.RawMessage(components),
+			"schemas": schemas(),
 			"securitySchemes": object{
 				"basic": object{"type": "http", "scheme": "basic"}, "bearer": object{"type": "http", "scheme": "bearer"},
 			},
@@ -64,6 +65,43 @@ func document(routes []endpoint) []byte {
 		return []byte(fail.Bug("the OpenAPI document: %v", err).Error())
 	}
 	return out
+}
+
+// requests are the schemas of bodies that are read member by member.
+var requests = []string{"Statement", "Deletion", "Search", "NewCollection", "NewNamespace", "ScanRequest", "Field"}
+
+// schemas are the components. A member of a request that is null is one that is
+// not there, everywhere, so that is not said at each of them.
+func schemas() object {
+	var out object
+	if err := json.Unmarshal(components, &out); err != nil {
+		return object{"Problem": fail.Bug("schemas.json: %v", err).Error()}
+	}
+	for _, name := range requests {
+		allowNull(out[name])
+	}
+	return out
+}
+
+// allowNull lets every member that may be absent be null, at any depth.
+func allowNull(schema any) {
+	switch s := schema.(type) {
+	case []any:
+		for _, e := range s {
+			allowNull(e)
+		}
+	case object:
+		required, _ := s["required"].([]any)
+		members, _ := s["properties"].(object)
+		for name, m := range members {
+			allowNull(m)
+			if !slices.Contains(required, any(name)) {
+				members[name] = object{"anyOf": []any{m, object{"type": "null"}}}
+			}
+		}
+		allowNull(s["anyOf"])
+		allowNull(s["items"])
+	}
 }
 
 func operation(e endpoint) object {

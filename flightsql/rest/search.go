@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/loamdb/loam/flightsql/internal/engine"
@@ -34,9 +35,9 @@ type searchBody struct {
 	Vector   json.RawMessage `json:"vector"`
 	Sparse   json.RawMessage `json:"sparse"`
 	Filter   json.RawMessage `json:"filter"`
-	K        *int64          `json:"k"`
-	Limit    *int64          `json:"limit"`
-	Offset   int64           `json:"offset"`
+	K        *whole          `json:"k"`
+	Limit    *whole          `json:"limit"`
+	Offset   whole           `json:"offset"`
 	Fields   []string        `json:"fields"`
 	Fusion   *fusion         `json:"fusion"`
 	MinScore *float64        `json:"min_score"`
@@ -49,6 +50,17 @@ var searchKeys = []string{"text", "vector", "sparse", "filter", "k", "limit", "o
 type fusion struct {
 	Method string   `json:"method"`
 	K      *float64 `json:"k"`
+}
+
+// check refuses the fusions that are not there yet by their names.
+func (f *fusion) check() error {
+	switch {
+	case f == nil || f.Method == "" || f.Method == "rrf":
+		return nil
+	case slices.Contains([]string{"linear", "relative", "dbsf", "max"}, f.Method):
+		return fail.New(fail.Unsupported, "the fusion %q is not supported", f.Method).WithHint("Use \"rrf\".")
+	}
+	return fail.New(fail.InvalidParameter, "there is no fusion %.40q", f.Method).WithHint("Use \"rrf\".")
 }
 
 // leg is one ranking.
@@ -104,7 +116,7 @@ func (a *api) search(ctx context.Context, w *answer, r *http.Request) error {
 }
 
 func (in *searchBody) rows() (int64, error) {
-	k := int64(defaultHits)
+	k := whole(defaultHits)
 	switch {
 	case in.K != nil && in.Limit != nil:
 		return 0, fail.New(fail.BadRequest, "\"k\" is another name of \"limit\": give one of them")
@@ -116,7 +128,7 @@ func (in *searchBody) rows() (int64, error) {
 	if k < 0 || in.Offset < 0 {
 		return 0, fail.New(fail.InvalidParameter, "\"limit\" and \"offset\" are 0 or more")
 	}
-	return k, nil
+	return int64(k), nil
 }
 
 // given reports a member that is there and not null.
@@ -146,10 +158,7 @@ func (in *searchBody) legs() ([]leg, error) {
 		return nil, fail.New(fail.BadRequest, "the search has neither \"text\" nor \"vector\"").
 			WithHint("Send {\"text\": \"words\"}, {\"vector\": [0.1, …]}, or both.")
 	}
-	if f := in.Fusion; f != nil && f.Method != "" && f.Method != "rrf" {
-		return nil, fail.New(fail.Unsupported, "the fusion %.40q is not supported", f.Method).WithHint("Use \"rrf\".")
-	}
-	return out, nil
+	return out, in.Fusion.check()
 }
 
 // textLeg reads "words", or {"query", "columns", "mode", "operator", "candidates", "weight"}.
@@ -194,17 +203,17 @@ func textLeg(raw json.RawMessage) (leg, error) {
 
 // legOptions are what every ranking can be told.
 type legOptions struct {
-	Candidates *int64   `json:"candidates"`
+	Candidates *whole   `json:"candidates"`
 	Weight     *float64 `json:"weight"`
 }
 
 func (o legOptions) sql() string {
 	out := ""
 	if o.Candidates != nil {
-		out += ", limit => " + strconv.FormatInt(*o.Candidates, 10)
+		out += ", limit => " + strconv.FormatInt(int64(*o.Candidates), 10)
 	}
 	if o.Weight != nil {
-		out += ", rank_weight => " + strconv.FormatFloat(*o.Weight, 'f', -1, 64)
+		out += ", rank_weight => " + strconv.FormatFloat(*o.Weight, 'g', -1, 64)
 	}
 	return out
 }
@@ -283,7 +292,7 @@ func (in *searchBody) translate(q *query, o *schema.Object, legs []leg) error {
 	if fused {
 		in.bounds(q, rows)
 		if f := in.Fusion; f != nil && f.K != nil {
-			q.add(", k => ", strconv.FormatFloat(*f.K, 'f', -1, 64))
+			q.add(", k => ", strconv.FormatFloat(*f.K, 'g', -1, 64))
 		}
 		q.add(")")
 	}
@@ -325,10 +334,10 @@ func (in *searchBody) leg(q *query, o *schema.Object, l leg, alone bool, rows in
 func (in *searchBody) bounds(q *query, rows int64) {
 	q.add(", limit => ", strconv.FormatInt(rows, 10))
 	if in.Offset > 0 {
-		q.add(", offset => ", strconv.FormatInt(in.Offset, 10))
+		q.add(", offset => ", strconv.FormatInt(int64(in.Offset), 10))
 	}
 	if in.MinScore != nil {
-		q.add(", min_score => ", strconv.FormatFloat(*in.MinScore, 'f', -1, 64))
+		q.add(", min_score => ", strconv.FormatFloat(*in.MinScore, 'g', -1, 64))
 	}
 }
 

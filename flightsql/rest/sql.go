@@ -34,8 +34,8 @@ type statement struct {
 	Parameters json.RawMessage            `json:"parameters"`
 	Namespace  string                     `json:"namespace"`
 	Rows       string                     `json:"rows"`
-	Limit      *int64                     `json:"limit"`
-	TimeoutMS  *int64                     `json:"timeout_ms"`
+	Limit      *whole                     `json:"limit"`
+	TimeoutMS  *whole                     `json:"timeout_ms"`
 	Settings   map[string]json.RawMessage `json:"settings"`
 }
 
@@ -73,7 +73,7 @@ func (a *api) sql(ctx context.Context, w *answer, r *http.Request) error {
 	}
 	out := &result{Result: res, api: a, start: start, limit: -1}
 	if in.Limit != nil {
-		out.limit = *in.Limit
+		out.limit = int64(*in.Limit)
 	}
 	return out.send(ctx, w, encoderOf(media, in.Rows == "objects"))
 }

@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 
@@ -108,4 +109,25 @@ func parseList(raw json.RawMessage) (vec.Value, error) {
 		values[i].Type = elem
 	}
 	return vec.Value{Type: types.ListOf(elem), List: values}, nil
+}
+
+// whole is a number without a fraction in a request. 10.0 is one: some languages
+// write their numbers so.
+type whole int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *whole) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		*w = whole(n)
+		return nil
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
+		return fail.New(fail.BadRequest, "%.40s is not a whole number of 64 bits", text)
+	}
+	*w = whole(f)
+	return nil
 }

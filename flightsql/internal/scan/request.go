@@ -132,6 +132,9 @@ func validate(r *loam.ScanRequest) error {
 // Strict decodes one JSON object without unknown keys; known are the keys for
 // suggestions. Errors: fail.BadRequest.
 func Strict(data []byte, into any, known []string) error {
+	if string(bytes.TrimSpace(data)) == "null" {
+		return fail.New(fail.BadRequest, "a JSON null where an object is expected")
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
