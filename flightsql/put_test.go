@@ -152,6 +152,52 @@ func TestPutByPath(t *testing.T) {
 	c.want("SELECT count(*) FROM docs", "2")
 }
 
+// TestPutErrorsNameTheirPlace: a batch that is refused says which row, which
+// column, what value, and what to do; rows count from 1.
+func TestPutErrorsNameTheirPlace(t *testing.T) {
+	c := real(t, Options{})
+	c.run("CREATE COLLECTION docs (id TEXT PRIMARY KEY, n INT, v VECTOR(2) DISTANCE cosine, j JSON)")
+	float := arrow.PrimitiveTypes.Float32
+	for _, bad := range []struct {
+		column    string
+		typ       arrow.DataType
+		value     string // of the second row, as JSON
+		message   []string
+		hint      string
+		firstGood string
+	}{
+		{"n", int64s, "3000000000", []string{"row 2", `"n"`, "3000000000", "INT"}, "widen the column", "1"},
+		{"v", arrow.ListOf(float), "[1]", []string{"row 2", `"v"`, "1 dimensions", "VECTOR(2)"}, "2 numbers", "[1, 2]"},
+		{"v", arrow.FixedSizeListOf(2, float), "[0, 0]", []string{"row 2", `"v"`, "zero vector"}, "NULL", "[1, 2]"},
+		{"v", arrow.ListOf(float), "[1, null]", []string{"row 2", `"v"`, "element 2"}, "NULL as a whole", "[1, 2]"},
+		{"j", texts, `"{"`, []string{"row 2", `"j"`, "{"}, "TEXT", `"{}"`},
+		{"nn", int64s, "1", []string{`"nn"`}, `Did you mean "n"?`, "1"},
+		{"n", texts, `"1"`, []string{`"n"`, "INT"}, "Cast", `"1"`},
+	} {
+		sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: texts}, {Name: bad.column, Type: bad.typ, Nullable: true}}, nil)
+		row := `[{"id":"a","` + bad.column + `":` + bad.firstGood + `},{"id":"b","` + bad.column + `":` + bad.value + `}]`
+		_, trailers, err := c.put(stream(t, &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{"collections", "docs"}}, sc, row)...)
+		if err == nil {
+			t.Errorf("%s %s: no error", bad.column, bad.value)
+			continue
+		}
+		for _, want := range bad.message {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: %q is not in %v", bad.column, bad.value, want, err)
+			}
+		}
+		if hint := strings.Join(trailers.Get(trailerHint), ""); !strings.Contains(hint, bad.hint) {
+			t.Errorf("%s %s: the hint is %q", bad.column, bad.value, hint)
+		}
+	}
+	sc := arrow.NewSchema([]arrow.Field{{Name: "id", Type: texts, Nullable: true}}, nil)
+	_, trailers, err := c.put(stream(t, &flight.FlightDescriptor{Type: flight.DescriptorPATH, Path: []string{"collections", "docs"}}, sc, `[{"id":"a"},{"id":null}]`)...)
+	if err == nil || !strings.Contains(err.Error(), `row 2: key field "id"`) || len(trailers.Get(trailerHint)) == 0 {
+		t.Error(err, trailers)
+	}
+	c.want("SELECT count(*) FROM docs", "0")
+}
+
 // TestCountsOfAPartIngest has an engine that takes two batches and then refuses.
 func TestCountsOfAPartIngest(t *testing.T) {
 	full := fail.New(fail.BacklogFull, "the backlog of docs is full")

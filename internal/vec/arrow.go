@@ -131,7 +131,7 @@ func (v *Vector) fillTimes(arr arrow.Array) error {
 		for i, ms := range vals {
 			day := floorDiv(int64(ms), 86_400_000)
 			if int64(int32(day)) != day && !v.IsNull(i) {
-				return fail.New(fail.OutOfRange, "row %d: date %d ms is outside of DATE's range", i, ms)
+				return fail.New(fail.OutOfRange, "row %d: date %d ms is outside of DATE's range", i+1, ms)
 			}
 			v.Int32s[i] = int32(day)
 		}
@@ -166,7 +166,7 @@ func (v *Vector) fillTimestamps(vals []int64, unit arrow.TimeUnit) error {
 	for i, x := range vals {
 		y := x * factor
 		if y/factor != x && !v.IsNull(i) {
-			return fail.New(fail.OutOfRange, "row %d: timestamp %d %s is outside of TIMESTAMP's range", i, x, unit)
+			return fail.New(fail.OutOfRange, "row %d: timestamp %d %s is outside of TIMESTAMP's range", i+1, x, unit)
 		}
 		v.Int64s[i] = y
 	}
@@ -197,7 +197,7 @@ func fromDictionary(d *array.Dictionary, t types.Type) (*Vector, error) {
 		}
 		code := d.GetValueIndex(i)
 		if code < 0 || code >= dict.N {
-			return nil, fail.New(fail.BadRequest, "row %d: dictionary index %d, but the dictionary has %d values", i, code, dict.N)
+			return nil, fail.New(fail.BadRequest, "row %d: dictionary index %d, but the dictionary has %d values", i+1, code, dict.N)
 		}
 		v.Codes[i] = int32(code)
 	}
@@ -228,7 +228,7 @@ func widen(v *Vector, t types.Type, dt arrow.DataType) (*Vector, error) {
 		for i, d := range v.Int32s {
 			out.Int64s[i] = int64(d) * microsPerDay
 			if out.Int64s[i]/microsPerDay != int64(d) && !v.IsNull(i) {
-				return nil, fail.New(fail.OutOfRange, "row %d: date %d is outside of TIMESTAMP's range", i, d)
+				return nil, fail.New(fail.OutOfRange, "row %d: date %d is outside of TIMESTAMP's range", i+1, d)
 			}
 		}
 		return out, nil
@@ -244,7 +244,8 @@ func widen(v *Vector, t types.Type, dt arrow.DataType) (*Vector, error) {
 func (v *Vector) checkJSON() error {
 	for i := range v.N {
 		if !v.IsNull(i) && !ValidJSON(v.Strings.At(i)) {
-			return fail.New(fail.InvalidJSON, "row %d: the text is not valid JSON", i)
+			return fail.New(fail.InvalidJSON, "row %d: %.60q is not valid JSON", i+1, v.Strings.At(i)).
+				WithHint("Quote a text as JSON does, or declare the column TEXT.")
 		}
 	}
 	return nil

@@ -69,7 +69,7 @@ func checkOffsets[T int32 | int64](offsets []T, n, size int) error {
 	}
 	for i := range n {
 		if offsets[i] > offsets[i+1] {
-			return fail.New(fail.BadRequest, "row %d: the offsets of a variable-length Arrow column decrease", i)
+			return fail.New(fail.BadRequest, "row %d: the offsets of a variable-length Arrow column decrease", i+1)
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ func wrapLarge(v *Vector, offsets []int64, values []byte) error {
 			s.Bufs = append(s.Bufs, values[base:])
 		}
 		if to-from > 1<<31-1 {
-			return fail.New(fail.TooLarge, "row %d: a value of %d bytes; the limit is 2 GiB", i, to-from)
+			return fail.New(fail.TooLarge, "row %d: a value of %d bytes; the limit is 2 GiB", i+1, to-from)
 		}
 		s.Views[i] = makeView(values[from:to], uint32(len(s.Bufs)-1), uint32(from-base))
 	}
@@ -127,7 +127,7 @@ func (v *Vector) copyViews(arr arrow.Array) error {
 		}
 		buf, off := w.place()
 		if int(buf) >= len(s.Bufs) || uint64(off)+uint64(w.Len) > uint64(len(s.Bufs[buf])) {
-			return fail.New(fail.BadRequest, "row %d: a view points outside of its Arrow buffers", i)
+			return fail.New(fail.BadRequest, "row %d: a view points outside of its Arrow buffers", i+1)
 		}
 		s.Views[i] = makeView(s.Bufs[buf][off:off+w.Len], buf, off)
 	}
@@ -139,7 +139,7 @@ func (v *Vector) copyViews(arr arrow.Array) error {
 func (v *Vector) checkUTF8() error {
 	for i := range v.N {
 		if !v.IsNull(i) && !utf8.ValidString(v.Strings.At(i)) {
-			return fail.New(fail.InvalidEncoding, "row %d: the text is not valid UTF-8", i).
+			return fail.New(fail.InvalidEncoding, "row %d: the text is not valid UTF-8", i+1).
 				WithHint("Send bytes as BINARY.")
 		}
 	}
@@ -180,7 +180,7 @@ func listFromArrow(v *Vector, arr arrow.Array, t types.Type) (*Vector, error) {
 		if !v.IsNull(i) {
 			f, e := from(i), to(i)
 			if f < 0 || e < f || e > int64(elems.N) {
-				return nil, fail.New(fail.BadRequest, "row %d: a list lies outside of its Arrow values", i)
+				return nil, fail.New(fail.BadRequest, "row %d: a list lies outside of its Arrow values", i+1)
 			}
 			out.Child.AppendRows(elems.Slice(int(f), int(e)), nil, int(e-f))
 		}
@@ -226,14 +226,16 @@ func vectorFromArrow(arr arrow.Array, t types.Type) (*Vector, error) {
 		}
 		f, e := from(i), to(i)
 		if e-f != dim {
-			return nil, fail.New(fail.InvalidVector, "row %d: a vector of %d dimensions, but the column is %s", i, e-f, t)
+			return nil, fail.New(fail.InvalidVector, "row %d: a vector of %d dimensions, but the column is %s", i+1, e-f, t).
+				WithHint("Every vector of the column has %d numbers.", t.Dim)
 		}
 		if f < 0 || e > int64(len(floats)) {
-			return nil, fail.New(fail.BadRequest, "row %d: a list lies outside of its Arrow values", i)
+			return nil, fail.New(fail.BadRequest, "row %d: a list lies outside of its Arrow values", i+1)
 		}
 		for j := f; nulls && j < e; j++ {
 			if child.IsNull(int(j)) {
-				return nil, fail.New(fail.InvalidVector, "row %d: element %d of the vector is NULL", i, j-f)
+				return nil, fail.New(fail.InvalidVector, "row %d: element %d of the vector is NULL", i+1, j-f+1).
+					WithHint("A vector has all its numbers, or is NULL as a whole.")
 			}
 		}
 		if !dense {
@@ -294,7 +296,7 @@ func sparseRow(indices, values *Vector, i int) (SparseRow, error) {
 	f, e := int(indices.Offsets[i]), int(indices.Offsets[i+1])
 	vf, ve := int(values.Offsets[i]), int(values.Offsets[i+1])
 	if e-f != ve-vf || indices.IsNull(i) || values.IsNull(i) {
-		return SparseRow{}, fail.New(fail.InvalidVector, "row %d: a sparse vector with %d indices and %d values", i, e-f, ve-vf)
+		return SparseRow{}, fail.New(fail.InvalidVector, "row %d: a sparse vector with %d indices and %d values", i+1, e-f, ve-vf)
 	}
 	type pair struct {
 		ix uint32
@@ -304,7 +306,7 @@ func sparseRow(indices, values *Vector, i int) (SparseRow, error) {
 	for j := range pairs {
 		ix := indices.Child.Int64s[f+j]
 		if ix < 0 || ix > 1<<32-1 || indices.Child.IsNull(f+j) || values.Child.IsNull(vf+j) {
-			return SparseRow{}, fail.New(fail.InvalidVector, "row %d: entry %d of the sparse vector is NULL or its index is not a uint32", i, j)
+			return SparseRow{}, fail.New(fail.InvalidVector, "row %d: entry %d of the sparse vector is NULL or its index is not a uint32", i+1, j+1)
 		}
 		pairs[j] = pair{uint32(ix), float32(values.Child.Float64s[vf+j])}
 	}
@@ -312,7 +314,7 @@ func sparseRow(indices, values *Vector, i int) (SparseRow, error) {
 	row := SparseRow{Indices: make([]uint32, len(pairs)), Values: make([]float32, len(pairs))}
 	for j, p := range pairs {
 		if j > 0 && p.ix == row.Indices[j-1] {
-			return SparseRow{}, fail.New(fail.InvalidVector, "row %d: index %d appears twice in the sparse vector", i, p.ix)
+			return SparseRow{}, fail.New(fail.InvalidVector, "row %d: index %d appears twice in the sparse vector", i+1, p.ix)
 		}
 		row.Indices[j], row.Values[j] = p.ix, p.x
 	}

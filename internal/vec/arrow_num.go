@@ -70,7 +70,6 @@ func validOf(arr arrow.Array) Bitmap {
 
 // widenNumber fills v, whose type is the target, from the numbers of src.
 func (v *Vector) widenNumber(src *Vector) error {
-	at := v.Type.Kind
 	v.alloc()
 	for i := range v.N {
 		if src.IsNull(i) {
@@ -89,8 +88,8 @@ func (v *Vector) widenNumber(src *Vector) error {
 				WithHint("Cast the column to %s before sending it.", v.Type.Arrow())
 		}
 		if !ok {
-			return fail.New(fail.OutOfRange, "row %d: %s does not fit %s exactly", i, src.Value(i), v.Type).
-				WithHint("Cast the column to %s before sending it.", types.Of(at).Arrow())
+			return fail.New(fail.OutOfRange, "row %d: %s does not fit %s exactly", i+1, src.Value(i), v.Type).
+				WithHint("Send values that fit, or widen the column.")
 		}
 	}
 	return nil
@@ -180,7 +179,7 @@ func (v *Vector) fillSpans(arr arrow.Array) error {
 		for i, d := range a.DurationValues() {
 			v.Spans[i].Nanos = int64(d) * factor
 			if v.Spans[i].Nanos/factor != int64(d) && !v.IsNull(i) {
-				return fail.New(fail.OutOfRange, "row %d: the duration %d %s is outside of INTERVAL's range", i, d, a.DataType())
+				return fail.New(fail.OutOfRange, "row %d: the duration %d %s is outside of INTERVAL's range", i+1, d, a.DataType())
 			}
 		}
 	default:

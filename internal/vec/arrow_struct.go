@@ -44,7 +44,7 @@ func (v *Vector) CheckMaps() error {
 			continue
 		}
 		if err := CheckEntries(v.Value(i).List); err != nil {
-			return fail.Wrap(fail.CodeOf(err), err, "row %d", i)
+			return fail.Wrap(fail.CodeOf(err), err, "row %d", i+1)
 		}
 	}
 	return nil
@@ -81,7 +81,7 @@ func (v *Vector) fillUUIDs(from *Vector) error {
 			v.Decimals[i] = MakeUUID([16]byte([]byte(s)))
 		}
 		if !ok {
-			return fail.New(fail.InvalidText, "row %d: %.60q is not a UUID", i, s)
+			return fail.New(fail.InvalidText, "row %d: %.60q is not a UUID", i+1, s)
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func fillClock[T int32 | int64](out *Vector, vals []T, unit arrow.TimeUnit) erro
 			us = floorDiv(us, 1000)
 		}
 		if (us < 0 || us > microsPerDay) && !out.IsNull(i) {
-			return fail.New(fail.OutOfRange, "row %d: %d %s is not a time of the day", i, x, unit)
+			return fail.New(fail.OutOfRange, "row %d: %d %s is not a time of the day", i+1, x, unit)
 		}
 		out.Int64s[i] = us
 	}

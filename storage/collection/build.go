@@ -126,7 +126,7 @@ func checkColumn(obj *schema.Object, i int, c *vec.Vector, n int) error {
 	outside := source.Outside(f.Type)
 	if c == nil {
 		if f.NotNull && n > 0 && !obj.IsKey(i) {
-			return fail.New(fail.NotNull, "field %q of %s is missing and may not be NULL", f.Name, obj.Name)
+			return fail.New(fail.NotNull, "field %q of %s is missing and may not be NULL", f.Name, obj.Name).WithHint("Give every row a value for %q.", f.Name)
 		}
 		return nil
 	}
@@ -146,7 +146,7 @@ func checkColumn(obj *schema.Object, i int, c *vec.Vector, n int) error {
 				return rowError(fieldError(obj, f, err), row)
 			}
 		} else if f.NotNull && !obj.IsKey(i) {
-			return rowError(fail.New(fail.NotNull, "field %q of %s may not be NULL", f.Name, obj.Name), row)
+			return rowError(fail.New(fail.NotNull, "field %q of %s may not be NULL", f.Name, obj.Name).WithHint("Give every row a value for %q.", f.Name), row)
 		}
 	}
 	return nil
