@@ -88,7 +88,7 @@ func (l *loader) summary(err error) {
 		fmt.Fprintf(out, "left out: %s\n", name)
 	}
 	for _, d := range l.errs.doubtful {
-		fmt.Fprintf(out, "perhaps there twice: %s (the connection broke before they were acknowledged)\n", d)
+		fmt.Fprintln(out, d)
 	}
 	if token != "" {
 		fmt.Fprintf(out, "token %s\n", token)

@@ -151,7 +151,7 @@ func TestFaults(t *testing.T) {
 				if len(counts) != rows {
 					t.Errorf("%s, collection %t: %d rows", c.name, collection, len(counts))
 				}
-				said := strings.Contains(out, "perhaps there twice")
+				said := strings.Contains(out, "may be there twice")
 				if said != (c.twice && !collection) || doubled > 0 && !collection && !said {
 					t.Errorf("%s, collection %t: %d rows twice; it says:\n%s", c.name, collection, doubled, out)
 				}

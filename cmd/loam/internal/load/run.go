@@ -374,7 +374,7 @@ func (l *loader) load(ctx context.Context) error {
 	end()
 	_ = drawn.Wait()
 	if ctx.Err() != nil && (err == nil || fail.Is(err, fail.Canceled)) {
-		return fail.New(fail.Canceled, "stopped")
+		return fail.New(fail.Canceled, "stopped on request")
 	}
 	return err
 }
@@ -386,7 +386,7 @@ func (l *loader) readAll(ctx context.Context) error {
 		case l.packets[stream] <- p:
 			return nil
 		case <-ctx.Done():
-			return fail.New(fail.Canceled, "stopped")
+			return fail.New(fail.Canceled, "stopped on request")
 		}
 	})
 	for _, it := range l.items {
@@ -436,7 +436,7 @@ func (l *loader) readItem(ctx context.Context, p *packer, it *item) error {
 			return err
 		}
 	}
-	return fail.New(fail.Canceled, "stopped")
+	return fail.New(fail.Canceled, "stopped on request")
 }
 
 // take converts a batch and hands its rows on.

@@ -146,7 +146,10 @@ func (s *sender) write(ctx context.Context, p *packet, from, to int) (Ack, error
 			return ack, nil
 		}
 		if ctx.Err() != nil {
-			return ack, fail.New(fail.Canceled, "stopped")
+			if !s.target.isCollection() {
+				s.errs.doubt(p, "no acknowledgement came: may be in already, and twice after the next run")
+			}
+			return ack, fail.New(fail.Canceled, "stopped on request")
 		}
 		wait, again := retry(err, try)
 		if !again {
@@ -161,12 +164,12 @@ func (s *sender) write(ctx context.Context, p *packet, from, to int) (Ack, error
 			}
 			if !p.doubtful && !s.target.isCollection() {
 				p.doubtful = true
-				s.errs.doubt(p)
+				s.errs.doubt(p, "sent twice, for the connection broke: may be there twice")
 			}
 		}
 		s.status.waiting(err)
 		if err := s.clock.Sleep(s.soft, wait); err != nil {
-			return ack, fail.New(fail.Canceled, "stopped")
+			return ack, fail.New(fail.Canceled, "stopped on request")
 		}
 	}
 }
@@ -271,12 +274,12 @@ func atPlace(file string, e datafile.RowError) error {
 	return &out
 }
 
-// doubt notes rows of a table that may be there twice.
-func (r *reporter) doubt(p *packet) {
+// doubt notes rows of a table of which nobody knows how often they are in.
+func (r *reporter) doubt(p *packet, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, part := range p.parts {
-		r.doubtful = append(r.doubtful, fmt.Sprintf("%s rows %d to %d", part.u.it.name, part.u.from, part.u.to-1))
+		r.doubtful = append(r.doubtful, fmt.Sprintf("%s rows %d to %d: %s", part.u.it.name, part.u.from, part.u.to-1, why))
 	}
 }
 

@@ -200,7 +200,7 @@ func (t *tracker) save() {
 			s.Files = append(s.Files, fileState{Path: it.path, identity: it.id, Done: it.done, Complete: it.complete})
 		}
 	}
-	text, err := json.MarshalIndent(s, "", " ")
+	text, err := json.Marshal(s)
 	if err == nil {
 		err = replaceFile(t.path, append(text, '\n'))
 	}
