@@ -36,7 +36,7 @@ func TestLoadPage(t *testing.T) {
 		}
 		for _, example := range strings.Split("\n"+text, "\n$ ")[1:] {
 			command, want, _ := strings.Cut(example, "\n")
-			got := strings.TrimSuffix(typed(t, s, command), "\n")
+			got := strings.TrimSuffix(runExample(t, s, command), "\n")
 			if want = strings.TrimSuffix(steady(want, s), "\n"); got != want {
 				t.Errorf("$ %s\nprints\n%s\nthe page says\n%s", command, got, want)
 			}
@@ -48,8 +48,8 @@ func TestLoadPage(t *testing.T) {
 	}
 }
 
-// typed runs a command as a person sees it, without the address of the server.
-func typed(t *testing.T, s *server, command string) string {
+// runExample runs a command as a person sees it, without the address of the server.
+func runExample(t *testing.T, s *server, command string) string {
 	t.Helper()
 	words := shellWords(command)
 	at := []string{"--endpoint", "grpc://" + s.flightAddr}

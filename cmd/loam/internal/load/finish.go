@@ -61,6 +61,9 @@ func (l *loader) summary(err error) {
 		verb = "stopped:"
 		if rows == 0 {
 			fmt.Fprintln(out, "nothing was loaded")
+			if l.made {
+				fmt.Fprintf(out, "the %s %s was made and is empty\n", l.target.kind, l.target.sql())
+			}
 			return
 		}
 	}

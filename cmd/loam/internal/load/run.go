@@ -142,6 +142,7 @@ type loader struct {
 	items  []*item
 
 	first     *opened // the first file, when its sample made the target
+	made      bool    // the target, by this run
 	packets   []chan *packet
 	told      map[string]bool // what was said about formats and columns
 	counts    map[string]int  // passages of each text
@@ -245,6 +246,7 @@ func (l *loader) create(ctx context.Context, ns, name string, texts bool) error 
 	if _, err := l.server.Query(ctx, sql); err != nil {
 		return err
 	}
+	l.made = true
 	l.target, err = describe(ctx, l.server, ns, name)
 	if err == nil && l.target == nil {
 		err = fail.New(fail.Conflict, "%s.%s was made and is gone again", ns, name)
