@@ -17,6 +17,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"(query_id|elapsed_ms|id|unapplied_records|unapplied_bytes)":[0-9.]+`), `"$1":0`},
 	{regexp.MustCompile(`v1:[A-Za-z0-9_-]+`), `v1:…`},
 	{regexp.MustCompile(`Loam-Unapplied-Records: [0-9]+`), `Loam-Unapplied-Records: 0`},
+	{regexp.MustCompile(`(\.\d{6})\d{2,}`), `$1`}, // the last digits of scores are the processor's
 	{regexp.MustCompile(`"build":\{[^}]*\}`), `"build":{}`},
 }
 
@@ -60,13 +61,5 @@ func show(r *got) string {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), mediaArrow) {
 		return out + fmt.Sprintf("trailer: %s\n", r.Trailer.Get(headerStatus))
 	}
-	body := strings.TrimSpace(r.body)
-	for _, m := range masks {
-		body = m.pattern.ReplaceAllString(body, m.with)
-		out = m.pattern.ReplaceAllString(out, m.with)
-	}
-	if body == "" {
-		return out
-	}
-	return out + body + "\n"
+	return masked(out+r.body) + "\n"
 }
