@@ -1,6 +1,7 @@
 package functions
 
 import (
+	"context"
 	"iter"
 
 	"github.com/loamdb/loam/internal/expr"
@@ -40,11 +41,13 @@ var aggregateTable = []def{
 	{names: "stddev_pop", help: "population standard deviation", sigs: momentSigs(false, true)},
 	{names: "variance var_samp var", help: "sample variance", sigs: momentSigs(true, false)},
 	{names: "var_pop", help: "population variance", sigs: momentSigs(false, false)},
-	{names: "median", grows: true, help: "middle value, the mean of two in the middle", sigs: []sig{{in: "double", ret: "double", agg: newMedian}}},
+	{names: "median approx_median", grows: true, help: "middle value, the mean of two in the middle", sigs: []sig{{in: "double", ret: "double", agg: newMedian}}},
 	{names: "bool_and every", help: "whether all are true", sigs: []sig{{in: "boolean", ret: "boolean", agg: newBool(true)}}},
 	{names: "bool_or any_true", help: "whether any is true", sigs: []sig{{in: "boolean", ret: "boolean", agg: newBool(false)}}},
 	{names: "bit_and", help: "bitwise and", sigs: []sig{{in: "bigint", ret: "bigint", agg: newBits('&')}}},
 	{names: "bit_or", help: "bitwise or", sigs: []sig{{in: "bigint", ret: "bigint", agg: newBits('|')}}},
+	{names: "bit_xor", help: "bitwise exclusive or", sigs: []sig{{in: "bigint", ret: "bigint", agg: newBits('^')}}},
+	{names: "count_if countif", zero: true, help: "number of rows for which the condition is true", sigs: []sig{{in: "boolean", ret: "bigint", agg: newCountIf}}},
 	{names: "array_agg list", inOrder: true, grows: true, help: "all values as a list, NULLs too", sigs: []sig{{in: "any", bind: listOfAny, agg: newArrayAgg}}},
 	{names: "string_agg listagg", inOrder: true, grows: true, help: "all texts, separated by the second argument", sigs: []sig{{in: "astext, text", ret: "text", agg: newStringAgg}}},
 	{names: "approx_distinct approx_count_distinct", zero: true, help: "number of different values, exact to 1,024, then within about 1 %", sigs: []sig{{in: "any", ret: "bigint", agg: newApproxDistinct}}},
@@ -212,7 +215,45 @@ func (a *flags) Finish(out *vec.Vector, from, n int) error {
 	return nil
 }
 
-// bits folds integers by bitwise AND or OR.
+// countIf counts the rows whose argument is true.
+type countIf struct{ count }
+
+func newCountIf([]types.Type, types.Type) expr.Accumulator { return &countIf{} }
+
+func (a *countIf) Update(groups []uint32, args []*vec.Vector, rows []int32) error {
+	v := dense(args[0], rows, len(groups))
+	for i, g := range groups {
+		if v.Valid.Get(i) && v.Bools[i] {
+			a.n[g]++
+		}
+	}
+	return nil
+}
+
+func (a *countIf) Merge(other expr.Accumulator, groups, into []uint32) error {
+	o, ok := other.(*countIf)
+	if !ok {
+		return mismatch(a, other)
+	}
+	return a.count.Merge(&o.count, groups, into)
+}
+
+// Slide implements expr.Slider.
+func (a *countIf) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, out *vec.Vector) error {
+	v := *args[0]
+	v.Valid = kernel.Validity(&v).Clone()
+	if v.Valid == nil {
+		v.Valid = vec.NewBitmap(v.N, true)
+	}
+	for i, b := range v.Bools {
+		if !b {
+			v.Valid.Clear(i)
+		}
+	}
+	return a.count.Slide(ctx, []*vec.Vector{&v}, lo, hi, out)
+}
+
+// bits folds integers by bitwise AND, OR or exclusive OR.
 type bits struct {
 	op   byte
 	val  []int64
@@ -231,6 +272,8 @@ func (a *bits) fold(g uint32, x int64) {
 		a.val[g], a.seen[g] = x, true
 	case a.op == '&':
 		a.val[g] &= x
+	case a.op == '^':
+		a.val[g] ^= x
 	default:
 		a.val[g] |= x
 	}

@@ -25,8 +25,8 @@ type def struct {
 	vol  expr.Volatility
 	// nulls functions see NULL arguments.
 	nulls bool
-	// zero (EmptyIsZero), inOrder and grows are those of [expr.AggFunc].
-	zero, inOrder, grows bool
+	// zero (EmptyIsZero), inOrder, grows and sorted are those of [expr.AggFunc].
+	zero, inOrder, grows, sorted bool
 	// window is the kind of a window function.
 	window expr.WindowKind
 	// apart functions take two arguments of different meaning: an untyped literal
@@ -82,8 +82,10 @@ func Default() expr.Registry {
 			r.add(r.scalars, d, "scalar")
 		}
 	}
-	for _, d := range aggregateTable {
-		r.add(r.aggs, d, "aggregate")
+	for _, table := range [][]def{aggregateTable, orderedTable, regrTable} {
+		for _, d := range table {
+			r.add(r.aggs, d, "aggregate")
+		}
 	}
 	for _, d := range windowTable {
 		r.add(r.windows, d, "window")
@@ -125,7 +127,7 @@ func (d *def) ready(name string, s *sig, kind string) *overload {
 	}
 	switch kind {
 	case "aggregate":
-		o.aggFn = &expr.AggFunc{Name: name, EmptyIsZero: d.zero, InOrder: d.inOrder, Grows: d.grows, New: s.agg}
+		o.aggFn = &expr.AggFunc{Name: name, EmptyIsZero: d.zero, InOrder: d.inOrder, Grows: d.grows, Sorted: d.sorted, New: s.agg}
 		return o
 	case "window":
 		o.winFn = &expr.WindowFunc{Name: name, Kind: d.window}

@@ -77,6 +77,10 @@ type AggFunc struct {
 	EmptyIsZero bool
 	// InOrder functions depend on the order in which rows are folded.
 	InOrder bool
+	// Sorted functions answer from the order of their first argument's values: they
+	// may be called with WITHIN GROUP (ORDER BY that argument), DESC being a last
+	// argument true.
+	Sorted bool
 	// Grows says that the state of a group holds its rows.
 	Grows bool
 	// New makes an accumulator for arguments of these types.

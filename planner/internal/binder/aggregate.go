@@ -4,6 +4,7 @@ import (
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
@@ -133,7 +134,7 @@ func (c *clause) aggCall(name string, x *ast.FuncCall) (plan.AggCall, error) {
 		return call, err
 	}
 	if len(x.WithinGroup) > 0 {
-		if args, offs, err = c.withinGroup(x, args, offs); err != nil {
+		if args, offs, err = c.withinGroup(name, x, &call, args, offs); err != nil {
 			return call, err
 		}
 	}
@@ -155,14 +156,44 @@ func (c *clause) aggCall(name string, x *ast.FuncCall) (plan.AggCall, error) {
 	return call, err
 }
 
-// withinGroup is f(p) WITHIN GROUP (ORDER BY x): the call f(x, p).
-func (c *clause) withinGroup(x *ast.FuncCall, args []expr.Expr, offs []int) ([]expr.Expr, []int, error) {
+// withinGroup is f(p) WITHIN GROUP (ORDER BY x): the call f(x, p) of a function of
+// ordered values, with a last argument true for DESC. An aggregate that depends
+// on the order of its rows (LISTAGG) takes them in that order.
+func (c *clause) withinGroup(name string, x *ast.FuncCall, call *plan.AggCall, args []expr.Expr, offs []int) ([]expr.Expr, []int, error) {
 	item := x.WithinGroup[0]
-	if len(x.WithinGroup) > 1 || item.Desc || item.All {
-		return nil, nil, c.b.unsupported(item.Pos(), "WITHIN GROUP with more than one ascending key")
+	if len(x.OrderBy) > 0 {
+		return nil, nil, c.b.fail(fail.Syntax, item.Pos(), "ORDER BY stands in the arguments and in WITHIN GROUP")
+	}
+	if x.Distinct {
+		return nil, nil, c.b.fail(fail.Syntax, x.Pos(), "DISTINCT and WITHIN GROUP exclude each other")
+	}
+	fns := c.b.env.Functions
+	if r, err := fns.Aggregate(name, typesOf(args)); err == nil && r.Agg.InOrder {
+		call.OrderBy, err = c.sortKeys(x.WithinGroup)
+		return args, offs, err
+	}
+	if len(x.WithinGroup) > 1 || item.All {
+		return nil, nil, c.b.unsupported(item.Pos(), "WITHIN GROUP with more than one key")
 	}
 	e, err := c.expr(item.Expr)
-	return append([]expr.Expr{e}, args...), append([]int{item.Pos()}, offs...), err
+	if err != nil {
+		return nil, nil, err
+	}
+	args, offs = append([]expr.Expr{e}, args...), append([]int{item.Pos()}, offs...)
+	if item.Desc {
+		args, offs = append(args, boolConst(true)), append(offs, item.Pos())
+	}
+	r, err := fns.Aggregate(name, typesOf(args))
+	if err == nil && r.Agg.Sorted {
+		return args, offs, nil
+	}
+	number := types.Of(types.Double)
+	for _, shape := range [][]types.Type{{number}, {number, number}} {
+		if r, other := fns.Aggregate(name, shape); other == nil && r.Agg.Sorted {
+			return nil, nil, c.b.at(err, x.Pos())
+		}
+	}
+	return nil, nil, c.b.fail(fail.WrongObjectType, item.Pos(), "%s takes no WITHIN GROUP: it does not depend on the order of values", name)
 }
 
 // sortKeys binds ORDER BY inside an aggregate.
