@@ -24,7 +24,6 @@ type connFlags struct {
 func (f *connFlags) add(fs *flag.FlagSet) {
 	fs.StringVar(&f.endpoint, "endpoint", "", "`server` to use, grpc://host:port or grpc+tls://host:port (LOAM_ENDPOINT; else grpc://"+defaultFlight+")")
 	fs.StringVar(&f.data, "data", "", "open this data `directory` in the process, without a server")
-	fs.BoolVar(&f.memory, "memory", false, "run in memory; nothing is kept")
 	fs.StringVar(&f.namespace, "namespace", "", "default `namespace` (LOAM_NAMESPACE; else public)")
 	fs.StringVar(&f.user, "user", "", "`name` to log in with (LOAM_USER)")
 	fs.StringVar(&f.password, "password", "", "its `password`; better in LOAM_PASSWORD, which other users do not see")
@@ -72,26 +71,35 @@ func (f *connFlags) open(ctx context.Context) (conn, error) {
 	if f.memory || f.data != "" {
 		return openLocal(ctx, f.data)
 	}
-	o := client.Options{Token: f.token, User: f.user, Password: f.password}
-	if f.ca != "" {
-		pem, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fail.Wrap(fail.InvalidParameter, err, "--tls-ca")
-		}
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fail.New(fail.InvalidParameter, "%s holds no certificate", f.ca).WithHint("It is a file of PEM blocks CERTIFICATE.")
-		}
-		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	o, err := f.options()
+	if err != nil {
+		return nil, err
 	}
 	c, err := client.Dial(f.endpoint, o)
 	if err != nil {
 		return nil, err
 	}
 	return &remote{endpoint: f.endpoint, options: o, client: c, ctx: ctx}, nil
+}
+
+// options are how a client logs in, and whom it trusts.
+func (f *connFlags) options() (client.Options, error) {
+	o := client.Options{Token: f.token, User: f.user, Password: f.password}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return o, fail.Wrap(fail.InvalidParameter, err, "--tls-ca")
+		}
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return o, fail.New(fail.InvalidParameter, "%s holds no certificate", f.ca).WithHint("It is a file of PEM blocks CERTIFICATE.")
+		}
+		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return o, nil
 }
 
 // remote runs statements on a server.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -11,15 +13,16 @@ import (
 	"time"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/cmd/loam/internal/config"
 	"github.com/loamdb/loam/cmd/loam/internal/load"
 	"github.com/loamdb/loam/flightsql/client"
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 )
 
-// loadFlags are the flags of loam load that say where the target is.
+// loadFlags are the flags of loam load.
 type loadFlags struct {
-	endpoint, data string
+	connFlags
 	load.Options
 }
 
@@ -54,6 +57,9 @@ func loadCommand(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
+	if f.data == "" {
+		err = client.Explain(ctx, f.endpoint, err)
+	}
 	fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 	if fail.Is(err, fail.Unavailable) {
 		return 3
@@ -65,15 +71,14 @@ func loadCommand(ctx context.Context, args []string) int {
 func parseLoad(args []string) (*loadFlags, error) {
 	f := &loadFlags{}
 	fs := flag.NewFlagSet("loam load", flag.ContinueOnError)
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), loadUsage)
-		fs.PrintDefaults()
-		fmt.Fprint(fs.Output(), loadExits)
-	}
+	fs.SetOutput(io.Discard)
 	f.declare(fs)
 	var rest []string
 	for {
-		if err := fs.Parse(args); err != nil {
+		if err := config.ParseArgs(fs, args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				printLoadHelp(os.Stderr, fs)
+			}
 			return nil, err
 		}
 		if args = fs.Args(); len(args) == 0 {
@@ -84,16 +89,26 @@ func parseLoad(args []string) (*loadFlags, error) {
 	if len(rest) > 0 {
 		f.Target, f.Files = rest[0], rest[1:]
 	}
-	if f.data != "" && f.endpoint != "" {
-		return nil, fail.New(fail.InvalidParameter, "--data and --endpoint name two targets").WithHint("Use one of them.")
-	}
 	switch {
 	case f.data != "":
 		f.Connect = " --data " + f.data
 	case f.endpoint != "":
 		f.Connect = " --endpoint " + f.endpoint
 	}
+	f.environment(os.Getenv)
+	if err := f.connFlags.check(); err != nil {
+		return nil, err
+	}
+	f.Namespace = f.namespace
 	return f, f.Check()
+}
+
+// printLoadHelp prints what loam load is for, and its flags.
+func printLoadHelp(w io.Writer, fs *flag.FlagSet) {
+	var flags strings.Builder
+	config.Usage(&flags, fs)
+	_, list, _ := strings.Cut(flags.String(), "\n\n")
+	fmt.Fprint(w, loadUsage, list, loadExits)
 }
 
 func (f *loadFlags) declare(fs *flag.FlagSet) {
@@ -103,21 +118,19 @@ func (f *loadFlags) declare(fs *flag.FlagSet) {
 			return nil
 		})
 	}
-	fs.StringVar(&f.endpoint, "endpoint", "", "server to load into, `grpc://host:port` (default grpc://"+defaultFlight+")")
-	fs.StringVar(&f.data, "data", "", "open this data `directory` in the process, without a server")
-	fs.StringVar(&f.Namespace, "namespace", "", "namespace of the target (default public)")
+	f.connFlags.add(fs)
 	fs.BoolVar(&f.Create, "create", false, "make the target from the first file: a collection with --key, else a table")
 	fs.BoolVar(&f.DryRun, "dry-run", false, "print what would be made, and load nothing")
 	fs.StringVar(&f.Key, "key", "", "primary key of a new collection; several `columns` are separated by commas")
-	many(&f.Vectors, "vector", "vector column of a new collection, `column:dimension:metric`")
-	many(&f.FullText, "fulltext", "searched text column of a new collection, `column[:analyzer]`")
-	many(&f.Types, "type", "type of a new column, `column=TYPE`, in place of the inferred one")
-	many(&f.Renames, "rename", "`file_column=target_column`")
+	many(&f.Vectors, "vector", "vector `column` of a new collection, column:dimension[:metric]")
+	many(&f.FullText, "fulltext", "searched text `column` of a new collection, column[:analyzer]")
+	many(&f.Types, "type", "type of a new `column`, column=TYPE, in place of the inferred one")
+	many(&f.Renames, "rename", "`column` of the files under another name: file_column=target_column")
 	fs.BoolVar(&f.IgnoreExtra, "ignore-extra", false, "leave out columns that the target does not have")
 	fs.StringVar(&f.Format, "format", "", "`format` of the files: csv, tsv, json, parquet, arrow, or text (default: found out)")
 	fs.StringVar(&f.Delimiter, "delim", "", "`character` between fields of CSV, or tab (default: found out)")
 	fs.StringVar(&f.Quote, "quote", "", "`character` around fields of CSV, or none (default: found out)")
-	fs.StringVar(&f.Header, "header", "", "whether the first line of CSV names the columns, `yes` or no (default: found out)")
+	fs.StringVar(&f.Header, "header", "", "whether the first line of CSV names the columns: `yes` or no (default: found out)")
 	many(&f.Nulls, "null", "unquoted `text` of CSV that means NULL (default: empty, \\N and NULL)")
 	fs.IntVar(&f.Chunk, "chunk", 400, "most `words` of a passage of a text; words are what blanks separate")
 	fs.IntVar(&f.Overlap, "overlap", 40, "`words` at the end of a passage that the next one repeats")
@@ -139,14 +152,11 @@ func (f *loadFlags) server(ctx context.Context) (load.Server, func(), error) {
 		}
 		return load.Local(e.NewSession(loam.SessionConfig{Namespace: f.Namespace})), func() { _ = e.Close() }, nil
 	}
-	endpoint := f.endpoint
-	if endpoint == "" {
-		endpoint = "grpc://" + defaultFlight
+	o, err := f.options()
+	if err != nil {
+		return nil, nil, err
 	}
-	if strings.HasPrefix(endpoint, "-") {
-		return nil, nil, fail.New(fail.InvalidParameter, "--endpoint %q is not grpc://host:port", endpoint)
-	}
-	c, err := client.Dial(endpoint, client.Options{})
+	c, err := client.Dial(f.endpoint, o)
 	if err != nil {
 		return nil, nil, err
 	}

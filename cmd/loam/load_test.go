@@ -154,7 +154,7 @@ func TestLoadUsage(t *testing.T) {
 		{[]string{"t", "f", "--create", "--type", "a=WIDE"}, 2, "column=TYPE"},
 		{[]string{"t", "f", "--rename", "a"}, 2, "file_column=target_column"},
 		{[]string{"t", "f", "--nope"}, 2, "nope"},
-		{[]string{"t", "f", "--data", "d", "--endpoint", "e"}, 2, "two targets"},
+		{[]string{"t", "f", "--data", "d", "--endpoint", "e"}, 2, "Give one of them"},
 		{[]string{"t", "f", "--endpoint", "grpc://127.0.0.1:1"}, 3, "loam serve"},
 	} {
 		if len(c.args) > 1 && c.args[1] == "f" {

@@ -29,6 +29,7 @@ type sqlFlags struct {
 func (f *sqlFlags) set() *flag.FlagSet {
 	fs := flag.NewFlagSet("loam sql", flag.ContinueOnError)
 	f.connFlags.add(fs)
+	fs.BoolVar(&f.memory, "memory", false, "run in memory; nothing is kept")
 	fs.StringVar(&f.text, "c", "", "`sql` to run; several statements are separated by ;")
 	fs.StringVar(&f.file, "f", "", "`file` with SQL to run; - is standard input")
 	fs.StringVar(&f.format, "format", "table", "`form` of results: table, vertical, csv, json, jsonl, markdown, arrow")
