@@ -136,7 +136,7 @@ func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) 
 	if err != nil {
 		return e.queries.finish(e, entry, nil, err)
 	}
-	res, err := st.run(ctx, q, p, snaps)
+	res, err := st.placed(st.run(ctx, q, p, snaps))
 	return e.queries.finish(e, entry, res, err)
 }
 

@@ -130,7 +130,7 @@ func (st *Statement) Execute(ctx context.Context) (*Result, error) {
 	}
 	e := st.session.engine
 	entry := e.queries.start(e, st)
-	res, err := st.execute(ctx)
+	res, err := st.placed(st.execute(ctx))
 	return e.queries.finish(e, entry, res, err)
 }
 
@@ -153,6 +153,19 @@ func (st *Statement) execute(ctx context.Context) (*Result, error) {
 		return st.retried(ctx, func() (*Result, error) { return st.delete(ctx, x) })
 	}
 	return st.change(ctx)
+}
+
+// placed shows the errors of a running statement in its text.
+func (st *Statement) placed(res *Result, err error) (*Result, error) {
+	if res == nil || res.next == nil {
+		return res, fail.Placed(err, st.SQL())
+	}
+	next := res.next
+	res.next = func(ctx context.Context) (*vec.Chunk, error) {
+		c, err := next(ctx)
+		return c, fail.Placed(err, st.SQL())
+	}
+	return res, fail.Placed(err, st.SQL())
 }
 
 // dmlTries bounds how often a statement that reads and writes is computed again

@@ -79,7 +79,7 @@ func (c *compiler) compileNode(e Expr) (node, error) {
 		return c.compileCall(x)
 	case *Cast:
 		arg, err := c.compile(x.Arg)
-		return &castNode{arg: arg, to: x.To, try: x.Try}, err
+		return &castNode{arg: arg, to: x.To, try: x.Try, at: x.Offset}, err
 	case *Compare:
 		return c.compileCompare(x)
 	case *Logic:
@@ -120,7 +120,7 @@ func (c *compiler) compileCall(x *Call) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	nd := &callNode{fn: x.Fn, args: args, typ: x.T, run: x.Fn.Eval}
+	nd := &callNode{fn: x.Fn, args: args, typ: x.T, run: x.Fn.Eval, at: x.Offset}
 	if x.Fn.Prepare == nil {
 		return nd, nil
 	}

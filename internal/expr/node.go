@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/kernel"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -26,6 +27,7 @@ type castNode struct {
 	arg node
 	to  types.Type
 	try bool
+	at  int // offset in the statement, for errors
 }
 
 func (nd *castNode) eval(f *frame) (*vec.Vector, error) {
@@ -33,7 +35,11 @@ func (nd *castNode) eval(f *frame) (*vec.Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kernel.Cast(v, nd.to, nd.try)
+	out, err := kernel.Cast(v, nd.to, nd.try)
+	if err != nil {
+		return nil, fail.Located(err, nd.at)
+	}
+	return out, nil
 }
 
 type compareNode struct {

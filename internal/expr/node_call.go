@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/kernel"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -12,6 +13,7 @@ type callNode struct {
 	args []node
 	typ  types.Type
 	run  EvalFunc
+	at   int // offset in the statement, for errors
 }
 
 func (nd *callNode) eval(f *frame) (*vec.Vector, error) {
@@ -26,14 +28,15 @@ func (nd *callNode) eval(f *frame) (*vec.Vector, error) {
 		constant = constant && v.Encoding == vec.Constant
 	}
 	if !constant {
-		return nd.rows(f.env, args, f.n)
+		v, err := nd.rows(f.env, args, f.n)
+		return v, fail.Located(err, nd.at)
 	}
 	for i := range args {
 		args[i] = resized(args[i], 1)
 	}
 	v, err := nd.rows(f.env, args, 1)
 	if err != nil {
-		return nil, err
+		return nil, fail.Located(err, nd.at)
 	}
 	k := *v
 	k.Encoding, k.N = vec.Constant, f.n

@@ -31,10 +31,14 @@ type Error struct {
 }
 
 // Pos is a place in a statement. Line and Column count from 1 (Column in
-// characters, not bytes); Offset counts bytes from 0. Line 0 means unknown.
+// characters, not bytes); Offset counts bytes from 0. Line 0 means unknown, and
+// offsetOnly that the text was not at hand.
 type Pos struct {
 	Offset, Line, Column int
 }
+
+// offsetOnly is the Line of a place whose offset alone is known.
+const offsetOnly = -1
 
 // PosAt computes the line and column of the byte offset in the text.
 func PosAt(text string, offset int) Pos {
@@ -64,6 +68,30 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
+// Located gives an error of a running expression the byte offset of its call, where
+// the statement's text is not at hand; Placed finds line and column later. An error
+// that has a place, or that is not the user's, stays as it is.
+func Located(err error, offset int) error {
+	var e *Error
+	if offset < 0 || !errors.As(err, &e) || e.Pos.Line != 0 || e.Code >= BadRequest {
+		return err
+	}
+	out := *e
+	out.Pos = Pos{Offset: offset, Line: offsetOnly}
+	return &out
+}
+
+// Placed finds line and column of an error that knows its offset in text.
+func Placed(err error, text string) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Pos.Line != offsetOnly {
+		return err
+	}
+	out := *e
+	out.Pos = PosAt(text, e.Pos.Offset)
+	return &out
+}
+
 // At returns e with its place set, unless it already has one.
 func (e *Error) At(text string, offset int) *Error {
 	if e.Pos.Line == 0 {
@@ -75,7 +103,7 @@ func (e *Error) At(text string, offset int) *Error {
 // Within returns e with its place counted in script, where e's own statement
 // starts at byte offset start. An error without a place stays as it is.
 func (e *Error) Within(script string, start int) *Error {
-	if e.Pos.Line == 0 {
+	if e.Pos.Line <= 0 {
 		return e
 	}
 	out, from := *e, PosAt(script, start)
