@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet conformance crash-quick crash bench-flight lint cross clean
+.PHONY: help build test vet slt race fuzz-quick fuzz conformance crash-quick crash bench-flight lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -12,13 +12,34 @@ help: ## list the targets
 build: ## build the binary into bin/loam
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/loam ./cmd/loam
 
-test: vet ## build everything, vet, run the unit, text and property tests (minutes)
+test: vet fuzz-quick ## build everything, vet, fuzz for seconds, run the unit, text and property tests (minutes)
 	$(GO) build ./...
 	@$(GO) test ./... 2>&1 | $(GO) run ./internal/testsum test
 
 vet: ## go vet and gofmt
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
+
+slt: ## the SQL tests: each record on rows in the tail, on splits, and over Flight SQL
+	@$(GO) test -count=1 . -run '^TestSLT$$' -flight -timeout 20m -v | awk '/slt_test.go:[0-9]+: [0-9]+ records/ {sub(/.*go:[0-9]+: /, ""); print} /slt: / {sub(/.*slt: /, "slt: "); last=$$0; next} /FAIL|testdata\/slt/ {print} END {print last; exit last !~ / 0 failed/}'
+
+# The rooms with goroutines of their own; sqlite, clients and text tests have none.
+RACY := . ./exec/... ./storage/wal/... ./storage/object/... ./storage/collection/... ./metastore/... ./worker/... ./catalog/... ./flightsql/... ./cmd/...
+
+race: ## the tests of the rooms with goroutines under the race detector (needs gcc; 10 minutes)
+	@$(GO) test -race -short -timeout 30m $(RACY) 2>&1 | $(GO) run ./internal/testsum race
+
+# What reads bytes from outside: SQL, tickets, tokens, the log, splits, Lance files.
+FUZZ := ./planner/internal/parser:FuzzParse ./flightsql/internal/ticket:FuzzOpen ./internal/snapshot:FuzzParseToken ./storage/wal:FuzzSegment ./storage/internal/column:FuzzOpen ./storage/lance/internal/file:FuzzOpen
+FUZZTIME ?= 3s
+
+fuzz-quick: ## fuzz the parser, tickets, tokens, the log, splits and Lance files, seconds each
+	@n=0; for t in $(FUZZ); do \
+		$(GO) test $${t%:*} -run '^$$' -fuzz "^$${t#*:}$$" -fuzztime $(FUZZTIME) -timeout 10m > .fuzz.log 2>&1 || { cat .fuzz.log; rm -f .fuzz.log; echo "fuzz: $$n passed, 1 failed, 0 skipped"; exit 1; }; n=$$((n+1)); \
+	done; rm -f .fuzz.log; echo "fuzz: $$n passed, 0 failed, 0 skipped"
+
+fuzz: ## fuzz every target of the module, FUZZTIME each (30 s: a quarter of an hour)
+	@$(MAKE) --no-print-directory fuzz-quick FUZZTIME=$(if $(filter 3s,$(FUZZTIME)),30s,$(FUZZTIME)) FUZZ="$$(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed -E 's,/[^/]*\.go:func ,:,' | sort -u | tr '\n' ' ')"
 
 conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), JDBC, pyarrow, Polars, DuckDB, pylance, and fuzzed REST
 	./conformance/run.sh

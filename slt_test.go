@@ -2,17 +2,25 @@ package loam_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/flightsql"
+	"github.com/loamdb/loam/flightsql/access"
+	"github.com/loamdb/loam/flightsql/client"
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/vec"
 )
 
 // The SQL tests in testdata/slt are sqllogictest files:
@@ -27,7 +35,10 @@ import (
 //	apply                   waits until all tails are applied
 //
 // Each file runs on an engine of its own, once with rows left in the tail and
-// once with an apply before each query: answers must be the same.
+// once with an apply before each query, and with -flight once more through a Flight
+// SQL server and client: answers must be the same.
+
+var overFlight = flag.Bool("flight", false, "run the SQL tests over Flight SQL too")
 
 type record struct {
 	line int
@@ -68,8 +79,11 @@ func parseSLT(t *testing.T, path string) []record {
 type node struct {
 	t       *testing.T
 	dir     string
+	wire    bool // ask over Flight SQL
 	engine  *loam.Engine
 	session *loam.Session
+	server  *flightsql.Server
+	client  *client.Client
 }
 
 func (n *node) open() {
@@ -79,10 +93,37 @@ func (n *node) open() {
 		n.t.Fatal(err)
 	}
 	n.engine, n.session = e, e.NewSession(loam.SessionConfig{User: "tester"})
+	if n.wire {
+		n.serve()
+	}
+}
+
+// serve puts a Flight SQL server before the engine, and connects to it.
+func (n *node) serve() {
+	n.t.Helper()
+	lis, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.server, err = flightsql.NewServer(n.engine, flightsql.Options{Users: access.Plain(map[string]string{"tester": "tester"}, nil, clock.Real(), clock.RandomIDs(clock.Real()))})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	go func() { _ = n.server.Serve(lis) }()
+	n.client, err = client.Dial("grpc://"+lis.Addr().String(), client.Options{User: "tester", Password: "tester"})
+	if err != nil {
+		n.t.Fatal(err)
+	}
 }
 
 func (n *node) close() {
 	n.t.Helper()
+	if n.wire {
+		_ = n.client.Close()
+		if err := n.server.Shutdown(context.Background()); err != nil {
+			n.t.Error(err)
+		}
+	}
 	if err := n.engine.Close(); err != nil {
 		n.t.Fatal(err)
 	}
@@ -106,10 +147,32 @@ func (n *node) apply() {
 	}
 }
 
+// answer is rows, from the engine or from the wire.
+type answer interface {
+	Next(ctx context.Context) (*vec.Chunk, error)
+	Close() error
+}
+
+// run runs a statement the node's way.
+func (n *node) run(ctx context.Context, sql string) (answer, int64, error) {
+	if n.wire {
+		r, err := n.client.Query(ctx, sql)
+		if err != nil {
+			return nil, 0, err
+		}
+		return r, r.Affected, nil
+	}
+	r, err := n.session.Query(ctx, sql)
+	if err != nil {
+		return nil, 0, err
+	}
+	return r, r.Affected, nil
+}
+
 // query runs a statement and renders its rows.
 func (n *node) query(sql string) (rows []string, affected int64, err error) {
 	ctx := context.Background()
-	r, err := n.session.Query(ctx, sql)
+	r, affected, err := n.run(ctx, sql)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -120,7 +183,7 @@ func (n *node) query(sql string) (rows []string, affected int64, err error) {
 			return nil, 0, err
 		}
 		if c == nil {
-			return rows, r.Affected, nil
+			return rows, affected, nil
 		}
 		for i := range c.Rows() {
 			var cells []string
@@ -191,38 +254,61 @@ func TestSLT(t *testing.T) {
 		t.Fatal("no .slt files", err)
 	}
 	records, negative := 0, 0
-	for _, path := range files {
-		recs := parseSLT(t, path)
-		for _, r := range recs {
-			if len(r.head) > 1 {
-				records++
-				if r.head[1] == "error" {
+	var failed atomic.Int64
+	// The records run side by side inside a group, so that the count comes last.
+	t.Run("files", func(t *testing.T) {
+		for _, path := range files {
+			recs := parseSLT(t, path)
+			for _, r := range recs {
+				if r.head[0] == "query" || r.head[0] == "statement" {
+					records++
+				}
+				if len(r.head) > 1 && r.head[1] == "error" {
 					negative++
 				}
 			}
+			for _, mode := range sltModes() {
+				t.Run(filepath.Base(path)+"/"+mode, func(t *testing.T) {
+					t.Parallel()
+					failed.Add(runSLT(t, path, recs, mode))
+				})
+			}
 		}
-		for _, applied := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/applied=%v", filepath.Base(path), applied), func(t *testing.T) {
-				t.Parallel()
-				runSLT(t, path, recs, applied)
-			})
-		}
-	}
+	})
 	if 100*negative < 15*records {
 		t.Errorf("%d of %d records expect an error; at least 15 %% should", negative, records)
 	}
+	t.Logf("%d records, of which %d expect an error, run %d ways", records, negative, len(sltModes()))
+	t.Logf("slt: %d passed, %d failed, 0 skipped", records*len(sltModes())-int(failed.Load()), failed.Load())
 }
 
-func runSLT(t *testing.T, path string, recs []record, applied bool) {
-	n := &node{t: t, dir: t.TempDir()}
+// The ways to run a file.
+const (
+	onTail   = "tail"
+	onSplits = "splits"
+	onWire   = "flight"
+)
+
+func sltModes() []string {
+	if *overFlight {
+		return []string{onTail, onSplits, onWire}
+	}
+	return []string{onTail, onSplits}
+}
+
+// runSLT runs a file's records and counts the failures.
+func runSLT(t *testing.T, path string, recs []record, mode string) (failed int64) {
+	n := &node{t: t, dir: t.TempDir(), wire: mode == onWire}
 	n.open()
 	defer n.close()
 	for _, r := range recs {
-		if applied && r.head[0] == "query" {
+		if mode == onSplits && r.head[0] == "query" {
 			n.apply()
 		}
 		if why := r.check(n); why != "" {
+			failed++
 			t.Errorf("%s:%d: %s\n%s", path, r.line, strings.TrimSpace(r.sql), why)
 		}
 	}
+	return failed
 }
