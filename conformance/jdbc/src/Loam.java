@@ -23,6 +23,10 @@ final class Loam {
     this.address = address;
   }
 
+  String address() {
+    return address;
+  }
+
   String url(String... parameters) {
     var all = new ArrayList<>(List.of("useEncryption=false"));
     all.addAll(Arrays.asList(parameters));

@@ -28,6 +28,7 @@ public final class Main {
     Streams.checks(suite, loam);
     Errors.checks(suite, loam);
     Tools.checks(suite, loam);
+    Secure.checks(suite);
     System.exit(suite.finish());
   }
 }

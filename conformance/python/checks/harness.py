@@ -8,7 +8,7 @@ from collections.abc import Callable
 from .env import Env
 
 CLIENTS = ["python-adbc", "python-flight", "python-polars", "python-duckdb", "python-rest", "pylance"]
-MODULES = ["adbc_basic", "adbc_meta", "adbc_write", "search", "errors", "partitions", "frames", "flight", "scan", "rest", "lance_read"]
+MODULES = ["adbc_basic", "adbc_meta", "adbc_write", "search", "errors", "partitions", "frames", "flight", "scan", "rest", "lance_read", "secure"]
 
 Check = Callable[[Env], None]
 _registry: list[tuple[str, str, Check]] = []
