@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
@@ -92,20 +95,7 @@ func TestHTTP10IsReset(t *testing.T) {
 
 // TestAnEndlessAnswerStreams: its first bytes arrive though it never ends.
 func TestAnEndlessAnswerStreams(t *testing.T) {
-	fake := scripted(1, nil)
-	chunks := &enginetest.Chunks{Forever: true}
-	answer := fake.Answers["q"]
-	run := answer.Run
-	answer.Run = func(ctx context.Context, v []vec.Value) (*engine.Result, error) {
-		res, err := run(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		chunk, err := res.Next(ctx)
-		chunks.List = []*vec.Chunk{chunk}
-		return chunks.Rows(answer.Columns), err
-	}
-	fake.Answers["q"] = answer
+	fake, _ := endless(t)
 	s := serve(t, fake, Options{})
 	for _, accept := range tables {
 		r, err := s.srv.Client().Do(s.request("POST", "/v1/sql", `{"sql":"q"}`, "Accept", accept))
@@ -195,5 +185,81 @@ func TestPins(t *testing.T) {
 	}
 	if r := s.sql(`{"sql":"SELECT id FROM docs ORDER BY id"}`, headerConsistency, "token", headerToken, plan.Pin.Token); !strings.Contains(r.body, "[[2],\n[3]]") {
 		t.Error(r.body)
+	}
+}
+
+// TestACutAnswerOverHTTP2: the stream is reset.
+func TestACutAnswerOverHTTP2(t *testing.T) {
+	for _, broken := range []error{nil, fail.New(fail.DivisionByZero, "x")} {
+		srv := httptest.NewUnstartedServer(newAPI(scripted(3, broken), Options{}).handler())
+		srv.EnableHTTP2 = true
+		srv.StartTLS()
+		for _, accept := range tables {
+			r, err := http.NewRequest("POST", srv.URL+"/v1/sql", strings.NewReader(`{"sql":"q"}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", mediaJSON)
+			r.Header.Set("Accept", accept)
+			resp, err := srv.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			if resp.ProtoMajor != 2 || (err == nil) != (broken == nil) {
+				t.Errorf("%s over %s, broken by %v: the client reads %v", accept, resp.Proto, broken, err)
+			}
+		}
+		srv.Client().CloseIdleConnections()
+		srv.Close()
+	}
+}
+
+// endless answers q with chunks that never end; closed tells that the result was.
+func endless(t *testing.T) (*enginetest.Engine, *enginetest.Chunks) {
+	t.Helper()
+	fake := scripted(1, nil)
+	q := fake.Answers["q"]
+	first, err := q.Run(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk, err := first.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks := &enginetest.Chunks{Forever: true, List: []*vec.Chunk{chunk}}
+	q.Run = func(context.Context, []vec.Value) (*engine.Result, error) { return chunks.Rows(q.Columns), nil }
+	fake.Answers["q"] = q
+	return fake, chunks
+}
+
+// TestReadersThatStop: one that leaves and one that takes nothing any more both
+// end their statement.
+func TestReadersThatStop(t *testing.T) {
+	for _, leave := range []bool{true, false} {
+		fake, chunks := endless(t)
+		s := serve(t, fake, Options{StallTimeout: 100 * time.Millisecond})
+		resp, err := s.srv.Client().Do(s.request("POST", "/v1/sql", `{"sql":"q"}`, "Accept", mediaNDJSON))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.CopyN(io.Discard, resp.Body, 1<<20); err != nil {
+			t.Error(err)
+		}
+		if leave {
+			resp.Body.Close()
+		}
+		for range 500 {
+			if chunks.Closed() > 0 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if chunks.Closed() == 0 {
+			t.Errorf("leave %t: the statement runs on", leave)
+		}
+		resp.Body.Close()
 	}
 }

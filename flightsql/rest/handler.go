@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -29,6 +31,9 @@ type Options struct {
 	// MaxBodyBytes bounds a request's body; 0 is 64 MiB. MaxBulkBytes bounds one
 	// that is read as a stream; 0 is 256 MiB.
 	MaxBodyBytes, MaxBulkBytes int64
+	// StallTimeout is how long a client may take nothing of its answer before it is
+	// cut off, so that it does not hold the memory of a query; 0 is five minutes.
+	StallTimeout time.Duration
 	// Flight is the address of Flight SQL that the page at / shows; may be empty.
 	Flight string
 	// Registry gets the handler's metrics and is what /metrics shows; nil makes one.
@@ -60,6 +65,9 @@ func newAPI(e engine.Engine, o Options) *api {
 	}
 	if o.MaxBulkBytes == 0 {
 		o.MaxBulkBytes = 256 << 20
+	}
+	if o.StallTimeout == 0 {
+		o.StallTimeout = 5 * time.Minute
 	}
 	if o.Clock == nil {
 		o.Clock = clock.Real()
@@ -95,12 +103,22 @@ func newAPI(e engine.Engine, o Options) *api {
 func (a *api) handler() http.Handler {
 	other := a.handle(endpoint{path: "/", public: true, serve: a.unknown})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := a.mux.Handler(r); pattern == "" {
+		if _, pattern := a.mux.Handler(r); pattern == "" || !clean(r.URL.EscapedPath()) {
 			other.ServeHTTP(w, r)
 			return
 		}
 		a.mux.ServeHTTP(w, r)
 	})
+}
+
+// clean reports a path that the mux serves as it is; others it would redirect.
+func clean(path string) bool {
+	for i, part := range strings.Split(path, "/") {
+		if part == "." || part == ".." || part == "" && i > 0 && path != "/" {
+			return false
+		}
+	}
+	return true
 }
 
 // serving answers one request; an error becomes the answer unless one has begun.
@@ -115,6 +133,10 @@ func (a *api) handle(e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.opts.Clock.Mono()
 		out := &answer{ResponseWriter: w, chunked: r.ProtoAtLeast(1, 1)}
+		if e.rows {
+			out.stall, out.now = a.opts.StallTimeout, a.opts.Clock.Now
+			defer out.unhurried()
+		}
 		out.Header().Set("X-Content-Type-Options", "nosniff")
 		err := a.guarded(e, out, r)
 		if err = fail.CauseOf(r.Context(), err); err != nil {

@@ -23,11 +23,21 @@ func (a *api) checkNames(r *http.Request) error {
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
-		return nil
+		return fromElsewhere(r)
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !a.ours(u.Hostname()) && !strings.EqualFold(u.Hostname(), strings.Trim(host, "[]")) {
 		return fail.New(fail.PermissionDenied, "the Origin %.100q is not a name of this server", origin)
+	}
+	return nil
+}
+
+// fromElsewhere refuses what a page of another site makes a browser load without
+// an Origin, as an image or a script, though it could not read the answer. A link
+// that a person follows is let through.
+func fromElsewhere(r *http.Request) error {
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
+		return fail.New(fail.PermissionDenied, "a page of another site may not load this")
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (a *api) objectRoutes(plural string) []endpoint {
 		{method: http.MethodDelete, path: one, op: "drop" + op, tag: tag, summary: "Drop a " + name,
 			params: []param{ifExistsParam}, answers: gone, serve: a.dropObject(kind)},
 		{method: http.MethodGet, path: one + "/rows", op: "rows" + op, tag: tag, summary: "Read the rows of a " + name,
-			params: []param{fieldsParam, filterParam, limitParam}, answers: answersRows("Table"), serve: a.rows(kind)},
+			params: []param{fieldsParam, filterParam, limitParam}, answers: answersRows("Table"), rows: true, serve: a.rows(kind)},
 	}
 	if kind == schema.View { // made by CREATE VIEW, and without rows of its own
 		return out

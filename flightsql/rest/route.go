@@ -19,6 +19,7 @@ type endpoint struct {
 	answers                []reply
 	public                 bool // no credentials: probes and scrapers have none
 	bulk                   bool // the body is read as a stream
+	rows                   bool // the answer is written as a stream
 	serve                  serving
 }
 
@@ -109,6 +110,10 @@ func (a *api) table() []endpoint {
 // 404 with the nearest route.
 func (a *api) unknown(_ context.Context, _ *answer, r *http.Request) error {
 	var methods []string
+	if !clean(r.URL.EscapedPath()) {
+		return refuse(http.StatusNotFound, "there is no %.20s %.200q", r.Method, r.URL.Path).
+			hint("A path has no empty part and no dots; write a key that is one with %%2E.")
+	}
 	for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = m

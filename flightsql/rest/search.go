@@ -20,7 +20,7 @@ func (a *api) searchRoutes() []endpoint {
 	return []endpoint{{
 		method: http.MethodPost, path: pathCollection + "/search", op: "search", tag: "Search", summary: "Search a collection by text, by vector, or by both",
 		text: "Text and vector together are fused by reciprocal ranks. With \"explain\" each hit shows its score in each ranking, and the answer the SQL that the search is.",
-		body: jsonBody("Search"), serve: a.search,
+		body: jsonBody("Search"), rows: true, serve: a.search,
 		answers: []reply{{status: http.StatusOK, text: "The best documents, best first.", headers: []string{headerQueryID, headerTiming},
 			types: map[string]string{mediaJSON: "Hits", mediaArrow: ""}}},
 	}}

@@ -22,7 +22,7 @@ func (a *api) sqlRoutes() []endpoint {
 	return []endpoint{{
 		method: http.MethodPost, path: "/v1/sql", op: "sql", tag: "SQL", summary: "Run one SQL statement",
 		text:   "Rows are arrays in the order of \"columns\", or objects with \"rows\": \"objects\". Integers and decimals keep all their digits. An error after the first rows cuts the connection: an answer that ends properly is whole.",
-		params: sqlHeaders, body: jsonBody("Statement"), answers: answersRows("Table"), serve: a.sql,
+		params: sqlHeaders, body: jsonBody("Statement"), answers: answersRows("Table"), rows: true, serve: a.sql,
 	}}
 }
 

@@ -213,6 +213,9 @@ type answer struct {
 	code  int
 	// chunked bodies have an end of their own.
 	chunked bool
+	// stall bounds each write, on the clock now; 0 does not.
+	stall time.Duration
+	now   func() time.Time
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -228,7 +231,15 @@ func (a *answer) Write(p []byte) (int, error) {
 	if !a.begun {
 		a.WriteHeader(http.StatusOK)
 	}
+	if a.stall > 0 {
+		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(a.now().Add(a.stall))
+	}
 	return a.ResponseWriter.Write(p)
+}
+
+// unhurried takes the deadline of the last write off the connection.
+func (a *answer) unhurried() {
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Time{})
 }
 
 func (a *answer) status() int {
