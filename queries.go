@@ -2,11 +2,17 @@ package loam
 
 import (
 	"context"
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
 
@@ -32,6 +38,53 @@ type queryEntry struct {
 	executed  time.Duration
 	finished  time.Duration
 	rows      int64
+	// params are the bound values, planHash names the plan's shape, and snapshot is
+	// the pin as JSON, which with the statement makes the answer again.
+	params, planHash, snapshot string
+}
+
+// maxParamText bounds what is kept of the parameters of one statement.
+const maxParamText = 1000
+
+// paramText writes bound values as a list.
+func paramText(values []vec.Value) string {
+	var b strings.Builder
+	for i, v := range values {
+		if b.Len() > maxParamText {
+			b.WriteString(", …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if v.Null || !v.Type.Textual() {
+			b.WriteString(v.String())
+		} else {
+			b.WriteString("'" + strings.ReplaceAll(v.String(), "'", "''") + "'")
+		}
+	}
+	return b.String()
+}
+
+// planHash is the same for statements whose plans differ in nothing but values.
+func planHash(root plan.Node) string {
+	h := fnv.New64a()
+	for _, line := range plan.ExplainText(root) {
+		_, _ = h.Write([]byte(line))
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
+}
+
+// pinned notes the state that a query reads.
+func (q *queryLog) pinned(entry *queryEntry, root plan.Node, p Pin) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		text = nil
+	}
+	hash := planHash(root)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	entry.planHash, entry.snapshot = hash, string(text)
 }
 
 func (q *queryLog) start(e *Engine, st *Statement) *queryEntry {
@@ -39,7 +92,7 @@ func (q *queryLog) start(e *Engine, st *Statement) *queryEntry {
 	defer q.mu.Unlock()
 	q.next++
 	entry := &queryEntry{id: q.next, user: st.session.user, namespace: st.session.Namespace(), sql: st.prepared.SQL,
-		state: "running", started: e.cfg.Clock.Now(), began: e.cfg.Clock.Mono()}
+		params: paramText(st.values), state: "running", started: e.cfg.Clock.Now(), began: e.cfg.Clock.Mono()}
 	q.list = append(q.list, entry)
 	if n := len(q.list); n > keptQueries {
 		q.list = append([]*queryEntry(nil), q.list[n-keptQueries:]...)
@@ -101,7 +154,11 @@ func queryRecords(_ context.Context, s *Session) ([]record, error) {
 			"rows": vec.Int64(e.rows), "execute_ms": vec.Double(float64(e.executed.Microseconds()) / 1000),
 			"total_ms": vec.Double(float64(e.finished.Microseconds()) / 1000),
 		}
+		r["started"] = vec.Value{Type: types.Of(types.Timestamp), Int: e.started.UnixMicro()}
 		setText(r, "error", e.err)
+		setText(r, "parameters", e.params)
+		setText(r, "plan_hash", e.planHash)
+		setText(r, "snapshot", e.snapshot)
 		out = append(out, r)
 	}
 	return out, nil

@@ -132,6 +132,7 @@ func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) 
 	if err := st.fits(p, q.Root); err != nil {
 		return e.queries.finish(e, entry, nil, err)
 	}
+	e.queries.pinned(entry, q.Root, p)
 	snaps, err := e.unpin(ctx, p)
 	if err != nil {
 		return e.queries.finish(e, entry, nil, err)

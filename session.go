@@ -61,6 +61,23 @@ var settings = []setting{
 	{"loam.ordered_endpoints", "false", "allow several endpoints for ordered queries", oneOf("true", "false")},
 	{optWireTypes, "compat", "compat: types that every driver reads; native: all", oneOf("compat", "native")},
 	{"sql_dialect", "loam", "the SQL dialect", oneOf("loam")},
+
+	// What clients of PostgreSQL set when they connect. Those with one value say how
+	// Loam is; another value is refused, never ignored.
+	{"application_name", "", "the name of the client, for whoever looks at the queries", nil},
+	{"bytea_output", "hex", "how bytes are written as text", oneOf("hex")},
+	{"client_encoding", "UTF8", "the encoding of texts", oneOf("utf8", "utf-8", "unicode")},
+	{"client_min_messages", "notice", "the notes that a client is told of", oneOf("debug", "log", "notice", "warning", "error")},
+	{"datestyle", "ISO", "how dates are written as text", oneOf("iso", "iso,mdy", "iso, mdy", "iso,dmy", "iso, dmy", "iso,ymd", "iso, ymd")},
+	{"default_transaction_isolation", "serializable", "every statement reads one state", oneOf("serializable", "repeatable read", "read committed", "read uncommitted")},
+	{"extra_float_digits", "1", "doubles are always written so that they read back", oneOf("-1", "0", "1", "2", "3")},
+	{"intervalstyle", "postgres", "how intervals are written as text", oneOf("postgres", "postgres_verbose", "iso_8601")},
+	{"server_encoding", "UTF8", "the encoding of stored texts", oneOf("utf8")},
+	{"server_version", "16.0", "the version of PostgreSQL whose SQL is understood", oneOf("16.0")},
+	{"server_version_num", "160000", "the same as a number", oneOf("160000")},
+	{"standard_conforming_strings", "on", "backslashes in strings are plain characters", oneOf("on", "true", "1")},
+	{"timezone", "UTC", "the time zone of timestamps", oneOf("utc", "etc/utc", "gmt", "z", "+00:00", "0")},
+	{"transaction_isolation", "serializable", "every statement reads one state", oneOf("serializable", "repeatable read", "read committed", "read uncommitted")},
 }
 
 func oneOf(values ...string) func(context.Context, *Engine, string) error {
@@ -94,8 +111,13 @@ func checkPasses(_ context.Context, _ *Engine, v string) error {
 // findSetting finds an option by name without case; "namespace" and "search_path" are schema.
 func findSetting(name string) (setting, error) {
 	key := strings.ToLower(name)
-	if key == "namespace" || key == "search_path" || key == "current_schema" {
+	switch key {
+	case "namespace", "search_path", "current_schema":
 		key = optNamespace
+	case "time zone":
+		key = "timezone"
+	case "names": // SET NAMES
+		key = "client_encoding"
 	}
 	names := make([]string, 0, len(settings))
 	for _, s := range settings {
@@ -124,6 +146,7 @@ func (s *Session) Set(ctx context.Context, name, value string) error {
 		}
 	}
 	if st.name == optNamespace {
+		value, _, _ = strings.Cut(value, ",") // the first of a search path
 		if value, err = s.engine.namespaceNamed(ctx, value); err != nil {
 			return err
 		}

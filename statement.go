@@ -130,11 +130,11 @@ func (st *Statement) Execute(ctx context.Context) (*Result, error) {
 	}
 	e := st.session.engine
 	entry := e.queries.start(e, st)
-	res, err := st.placed(st.execute(ctx))
+	res, err := st.placed(st.execute(ctx, entry))
 	return e.queries.finish(e, entry, res, err)
 }
 
-func (st *Statement) execute(ctx context.Context) (*Result, error) {
+func (st *Statement) execute(ctx context.Context, entry *queryEntry) (*Result, error) {
 	e := st.session.engine
 	switch x := st.prepared.Statement.(type) {
 	case *plan.Query:
@@ -142,6 +142,7 @@ func (st *Statement) execute(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		e.queries.pinned(entry, x.Root, pin)
 		return st.run(ctx, x, pin, snaps)
 	case *plan.Explain:
 		return st.explain(ctx, x)

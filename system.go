@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"runtime"
 	"sort"
 	"strings"
 
@@ -24,12 +25,25 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"columns":     columnRecords,
 	"functions":   functionRecords,
 	"settings":    settingRecords,
+	"segments":    segmentRecords,
 	"queries":     queryRecords,
+	"version":     versionRecords,
+}
+
+// rowsOf finds the rows of a table by its key.
+func rowsOf(key string) func(ctx context.Context, s *Session) ([]record, error) {
+	if f := systemTables[key]; f != nil {
+		return f
+	}
+	if f := standardTables[key]; f != nil {
+		return f
+	}
+	return pgTables[key]
 }
 
 // systemRows reads a system table.
 func (s *Session) systemRows(ctx context.Context, n *plan.SystemScan) (*vec.Chunk, error) {
-	f := systemTables[n.Table]
+	f := rowsOf(n.Table)
 	if f == nil {
 		return nil, fail.Bug("system table %q has no rows", n.Table)
 	}
@@ -118,7 +132,7 @@ func tableRecords(ctx context.Context, s *Session) ([]record, error) {
 		out = append(out, r)
 	}
 	for _, t := range planner.SystemTables() {
-		out = append(out, record{"namespace": vec.Text("system"), "name": vec.Text(t.Name), "kind": vec.Text("system table"), "table_type": vec.Text("SYSTEM TABLE")})
+		out = append(out, record{"namespace": vec.Text(t.Schema), "name": vec.Text(t.Name), "kind": vec.Text("system table"), "table_type": vec.Text("SYSTEM TABLE")})
 	}
 	return out, nil
 }
@@ -184,7 +198,16 @@ func columnRecords(ctx context.Context, s *Session) ([]record, error) {
 			setText(r, "fulltext", f.FullText)
 			setText(r, "distance", string(f.Metric))
 			setText(r, "modifier", f.Modifier)
+			if f.MaxChars > 0 {
+				r["max_chars"] = vec.Int32(f.MaxChars)
+			}
 			out = append(out, r)
+		}
+	}
+	for _, t := range planner.SystemTables() {
+		for i, f := range t.Fields {
+			out = append(out, record{"namespace": vec.Text(t.Schema), "table": vec.Text(t.Name), "column": vec.Text(f.Name),
+				"position": vec.Int32(int32(i + 1)), "type": vec.Text(f.Type.String()), "nullable": vec.Bool(true)})
 		}
 	}
 	return out, nil
@@ -194,6 +217,16 @@ func setText(r record, name, value string) {
 	if value != "" {
 		r[name] = vec.Text(value)
 	}
+}
+
+func versionRecords(ctx context.Context, s *Session) ([]record, error) {
+	info, err := s.engine.meta.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := s.engine.cat.Revision(ctx)
+	return []record{{"version": vec.Text(Version), "go": vec.Text(runtime.Version()), "os_arch": vec.Text(runtime.GOOS + "/" + runtime.GOARCH),
+		"cluster_id": vec.Text(info.ClusterID), "catalog_revision": vec.Int64(int64(rev))}}, err
 }
 
 func functionRecords(_ context.Context, s *Session) ([]record, error) {

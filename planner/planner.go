@@ -142,8 +142,8 @@ func (p *Planner) env(ctx context.Context, sess Session) binder.Env {
 	env := &expr.Env{Ctx: ctx, Now: sess.Now, Namespace: sess.Namespace, User: sess.User}
 	return binder.Env{
 		Catalog: p.cat, Functions: p.fns, Files: p.files, Namespace: sess.Namespace, KeepDependent: p.dependent,
-		Settings: slices.Sorted(maps.Keys(sess.Options)),
-		Eval:     func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(env, e) },
+		Settings: slices.Sorted(maps.Keys(sess.Options)), Options: sess.Options, User: sess.User,
+		Eval: func(e expr.Expr) (vec.Value, error) { return expr.EvalConst(env, e) },
 	}
 }
 

@@ -99,3 +99,32 @@ func (c *Collection) Version(ctx context.Context, version uint64) (*Snapshot, er
 	}
 	return c.Pinned(ctx, version, m.Applied)
 }
+
+// SegmentInfo describes rows that lie together: a split, or the tail of a partition.
+type SegmentInfo struct {
+	// Kind is "split" or "tail".
+	Kind string
+	// Rows counts all rows, Deleted those of them that are deleted or superseded.
+	Rows, Deleted int
+	// Fragment and Bytes (of index bundle and data file) belong to splits.
+	Fragment uint64
+	Bytes    int64
+	// Partition and the offsets [First, Next) belong to tails.
+	Partition   int
+	First, Next uint64
+}
+
+// Segments lists what the snapshot reads, splits first.
+func (s *Snapshot) Segments() []SegmentInfo {
+	var splits, tails []SegmentInfo
+	for _, v := range s.views {
+		gone := int(v.excluded.GetCardinality())
+		if v.segment >= 0 {
+			seg := &s.manifest.Segments[v.segment]
+			splits = append(splits, SegmentInfo{Kind: "split", Rows: seg.Rows, Deleted: gone, Fragment: seg.Fragment, Bytes: seg.Bytes})
+		} else if p, ok := v.part.(*tailPart); ok && p.n > 0 {
+			tails = append(tails, SegmentInfo{Kind: "tail", Rows: p.n, Deleted: gone, Partition: p.g.partition, First: p.g.base, Next: p.g.base + uint64(p.n)})
+		}
+	}
+	return append(splits, tails...)
+}

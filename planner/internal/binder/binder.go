@@ -30,6 +30,9 @@ type Env struct {
 	Namespace string
 	// Settings are the names that SHOW knows; with none it takes any name.
 	Settings []string
+	// Options are the values in force by name, User who asks.
+	Options map[string]string
+	User    string
 	// Eval computes an expression without columns and parameters whose functions
 	// are immutable. nil leaves casts of literals in the plan.
 	Eval func(expr.Expr) (vec.Value, error)

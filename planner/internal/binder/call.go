@@ -47,6 +47,9 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	for i, a := range asts {
 		offs[i] = a.Pos()
 	}
+	if bound, err := c.b.catalogCall(name, args, offs, x.Pos()); bound != nil || err != nil {
+		return bound, err
+	}
 	if bound, err := c.b.structCall(name, x, args, offs); bound != nil || err != nil {
 		return bound, err
 	}

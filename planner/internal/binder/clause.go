@@ -310,6 +310,9 @@ func (c *clause) when(operand expr.Expr, w *ast.When) (expr.Expr, error) {
 }
 
 func (c *clause) cast(x *ast.Cast) (expr.Expr, error) {
+	if bound, err := c.regCast(x); bound != nil || err != nil {
+		return bound, err
+	}
 	to, err := c.b.typeNamed(x.Type)
 	if err != nil {
 		return nil, err

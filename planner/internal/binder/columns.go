@@ -1,6 +1,9 @@
 package binder
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/plan"
 )
@@ -44,6 +47,9 @@ func (s idSet) meets(o idSet) bool {
 
 // meets reports whether a set has an output column of the node.
 func meets(s idSet, n plan.Node) bool { return s.meets(columnsOf(n)) }
+
+// sortedIDs are the keys of a map in order.
+func sortedIDs(m map[int64]string) []int64 { return slices.Sorted(maps.Keys(m)) }
 
 // eachExpr calls f for every expression of a plan and its parts.
 func eachExpr(n plan.Node, f func(expr.Expr)) {

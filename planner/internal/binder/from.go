@@ -107,6 +107,9 @@ func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, e
 		return b.aliased(node, name, x.Alias)
 	}
 	obj, err := b.object(x.Name)
+	if t, ok := implicit(id.Text); ok && len(x.Name.Parts) == 1 && fail.Is(err, fail.UndefinedTable) {
+		return b.aliased(b.systemScan(t.Key()), t.Name, x.Alias)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

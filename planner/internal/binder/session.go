@@ -1,6 +1,7 @@
 package binder
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -14,6 +15,12 @@ const NamespaceOption = "schema"
 // set binds SET. Values are kept as text; who owns the option reads them.
 func (b *Binder) set(s *ast.Set) (plan.Statement, error) {
 	name := strings.ToLower(s.Name.String())
+	if s.Local {
+		if known := b.env.Settings; len(known) > 0 && !slices.Contains(known, settingKey(name)) {
+			return nil, b.noSetting(s.Name.String(), s.Name.Pos())
+		}
+		return &plan.Nothing{Note: "SET LOCAL has no effect: every statement is a transaction by itself"}, nil
+	}
 	if len(s.Values) == 1 {
 		if _, ok := s.Values[0].(*ast.Default); ok {
 			return &plan.SetOption{Option: name}, nil
@@ -77,4 +84,25 @@ func (b *Binder) use(s *ast.Use) (plan.Statement, error) {
 		}
 	}
 	return &plan.SetOption{Option: NamespaceOption, Value: &ns}, nil
+}
+
+// settingKey is the name under which a setting is kept.
+func settingKey(name string) string {
+	switch key := strings.ToLower(name); key {
+	case "search_path", "namespace", "current_schema":
+		return NamespaceOption
+	case "time zone":
+		return "timezone"
+	default:
+		return key
+	}
+}
+
+// noSetting is the error for a setting that does not exist.
+func (b *Binder) noSetting(name string, off int) error {
+	err := b.fail(fail.InvalidParameter, off, "there is no setting %q", name)
+	if near := fail.Closest(settingKey(name), b.env.Settings); near != "" {
+		return err.WithHint("Did you mean %q?", near)
+	}
+	return err.WithHint("SHOW ALL lists the settings")
 }

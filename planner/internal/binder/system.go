@@ -7,117 +7,34 @@ import (
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
-	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
-// SystemTable is a table whose rows the engine makes: system.<Name>.
-type SystemTable struct {
-	Name   string
-	Fields []schema.Field
-}
-
-func text(name string) schema.Field    { return schema.Field{Name: name, Type: types.Of(types.Text)} }
-func bigint(name string) schema.Field  { return schema.Field{Name: name, Type: types.Of(types.Int64)} }
-func integer(name string) schema.Field { return schema.Field{Name: name, Type: types.Of(types.Int32)} }
-func boolean(name string) schema.Field {
-	return schema.Field{Name: name, Type: types.Of(types.Boolean)}
-}
-
-// SystemTables are the system tables. SHOW and information_schema read them too.
-var SystemTables = []SystemTable{
-	{Name: "namespaces", Fields: []schema.Field{text("namespace")}},
-	{Name: "collections", Fields: []schema.Field{text("namespace"), text("collection"), bigint("id"), text("primary_key"),
-		integer("partitions"), boolean("dynamic"), bigint("schema_version"), text("options")}},
-	// tables lists collections too: kind says which.
-	{Name: "tables", Fields: []schema.Field{text("namespace"), text("name"), text("kind"), bigint("id"),
-		integer("partitions"), bigint("schema_version"), text("options"), text("table_type")}},
-	{Name: "views", Fields: []schema.Field{text("namespace"), text("name"), bigint("id"), text("definition"), text("error")}},
-	{Name: "columns", Fields: []schema.Field{text("namespace"), text("table"), text("column"), integer("position"), text("type"),
-		boolean("nullable"), integer("key_position"), text("fulltext"), text("distance"), text("modifier")}},
-	{Name: "functions", Fields: []schema.Field{text("name"), text("kind"), text("signature"), text("help")}},
-	{Name: "settings", Fields: []schema.Field{text("name"), text("value"), text("default"), text("help")}},
-}
-
-// systemView is a table of information_schema: columns of a system table under
-// the names of the standard. A column without a source is a constant.
-type systemView struct {
-	name, table string
-	cols        []viewColumn
-}
-
-type viewColumn struct {
-	name, from, constant string
-}
-
-var informationSchema = []systemView{
-	{"schemata", "namespaces", []viewColumn{{name: "catalog_name", constant: "loam"}, {name: "schema_name", from: "namespace"}}},
-	{"tables", "tables", []viewColumn{{name: "table_catalog", constant: "loam"}, {name: "table_schema", from: "namespace"},
-		{name: "table_name", from: "name"}, {name: "table_type", from: "table_type"}}},
-	{"views", "views", []viewColumn{{name: "table_catalog", constant: "loam"}, {name: "table_schema", from: "namespace"},
-		{name: "table_name", from: "name"}, {name: "view_definition", from: "definition"}, {name: "check_option", constant: "NONE"},
-		{name: "is_updatable", constant: "NO"}, {name: "is_insertable_into", constant: "NO"}}},
-	{"columns", "columns", []viewColumn{{name: "table_catalog", constant: "loam"}, {name: "table_schema", from: "namespace"},
-		{name: "table_name", from: "table"}, {name: "column_name", from: "column"}, {name: "ordinal_position", from: "position"},
-		{name: "data_type", from: "type"}, {name: "is_nullable", from: "nullable"}}},
-}
-
 // systemTable binds a name of a reserved namespace.
 func (b *Binder) systemTable(ns string, id ast.Ident) (plan.Node, string, error) {
 	var names []string
-	switch {
-	case nameIs(ast.Ident{Text: ns}, "system"):
-		for _, t := range SystemTables {
-			if nameIs(id, t.Name) {
-				return b.systemScan(t.Name), t.Name, nil
-			}
-			names = append(names, t.Name)
+	for _, t := range SystemTables {
+		if !strings.EqualFold(ns, t.Schema) {
+			continue
 		}
-	case nameIs(ast.Ident{Text: ns}, "information_schema"):
-		for _, v := range informationSchema {
-			if nameIs(id, v.name) {
-				return b.systemView(v), v.name, nil
-			}
-			names = append(names, v.name)
+		if nameIs(id, t.Name) {
+			return b.systemScan(t.Key()), t.Name, nil
 		}
+		names = append(names, t.Name)
 	}
 	return nil, "", b.suggest(fail.UndefinedTable, id, names, "%s has no table %q", ns, id.Text)
 }
 
 // systemScan scans all columns of a system table that exists.
-func (b *Binder) systemScan(name string) *plan.SystemScan {
-	scan := &plan.SystemScan{Table: name}
-	for _, t := range SystemTables {
-		if t.Name != name {
-			continue
-		}
-		for _, f := range t.Fields {
-			scan.Cols = append(scan.Cols, plan.ScanColumn{Column: b.newColumn(f.Name, f.Type), Field: f.Name})
-		}
+func (b *Binder) systemScan(key string) *plan.SystemScan {
+	scan := &plan.SystemScan{Table: key}
+	t, _ := findSystemTable(key)
+	for _, f := range t.Fields {
+		scan.Cols = append(scan.Cols, plan.ScanColumn{Column: b.newColumn(f.Name, f.Type), Field: f.Name})
 	}
 	return scan
-}
-
-// systemView projects a system table to the names of the standard.
-func (b *Binder) systemView(v systemView) plan.Node {
-	scan := b.systemScan(v.table)
-	p := &plan.Project{Input: scan}
-	for _, c := range v.cols {
-		if c.from == "" {
-			p.Exprs = append(p.Exprs, plan.NamedExpr{Column: b.newColumn(c.name, types.Of(types.Text)), Expr: textConst(c.constant)})
-			continue
-		}
-		src := scanColumn(scan, c.from)
-		var e expr.Expr = src.Ref()
-		if src.Type.Kind == types.Boolean { // YES and NO, as the standard has it
-			e = &expr.Case{T: types.Of(types.Text), Else: textConst("NO"),
-				Whens: []expr.When{{Cond: src.Ref(), Result: textConst("YES")}}}
-		}
-		p.Exprs = append(p.Exprs, plan.NamedExpr{Column: b.newColumn(c.name, e.Type()), Expr: e})
-	}
-	return p
 }
 
 // scanColumn is the column of a system scan that reads a field.
@@ -192,21 +109,22 @@ var columnsShown = []string{"column", "type", "nullable", "key_position", "fullt
 func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, error) {
 	switch s.Kind {
 	case ast.ShowSetting:
-		name := strings.ToLower(s.Name.String())
-		if name == "search_path" || name == "namespace" || name == "current_schema" {
-			name = "schema"
-		}
+		name := settingKey(s.Name.String())
 		if known := b.env.Settings; len(known) > 0 && !slices.Contains(known, name) {
-			err := b.fail(fail.InvalidParameter, s.Name.Pos(), "there is no setting %q", s.Name.String())
-			if near := fail.Closest(name, known); near != "" {
-				return nil, err.WithHint("Did you mean %q?", near)
-			}
-			return nil, err.WithHint("SHOW ALL lists the settings")
+			return nil, b.noSetting(s.Name.String(), s.Name.Pos())
 		}
 		return []expr.Expr{fieldIs(scan, "name", name)}, nil
 	case ast.ShowColumns:
 		if s.Name.IsZero() {
 			return nil, b.fail(fail.Syntax, s.Pos(), "SHOW COLUMNS needs FROM and a table")
+		}
+		ns, id, err := b.split(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		if isReserved(ns.Text) {
+			_, name, err := b.systemTable(ns.Text, id)
+			return []expr.Expr{fieldIs(scan, "namespace", strings.ToLower(ns.Text)), fieldIs(scan, "table", name)}, err
 		}
 		obj, err := b.object(s.Name)
 		if err != nil {

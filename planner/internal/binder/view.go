@@ -47,8 +47,8 @@ func useKey(n ast.Name) string {
 // viewedObject is what a name in the text of the current view means.
 func (b *Binder) viewedObject(n ast.Name) (*schema.Object, error) {
 	use := b.view.obj.Query.Find(useKey(n))
-	if use == nil {
-		return nil, fail.Bug("view %s has no meaning for the name %s", b.view.obj.QualifiedName(), useKey(n))
+	if use == nil { // a table of pg_catalog
+		return nil, b.fail(fail.UndefinedTable, n.Pos(), "there is no collection, table or view %q", n.String())
 	}
 	obj, err := b.env.Catalog.ByID(b.ctx, use.ID)
 	if fail.Is(err, fail.UndefinedTable) {
