@@ -1,9 +1,11 @@
 """ADBC: DDL, DML, bulk ingest and reading one's own writes."""
 
+import warnings
 from typing import Any
 
 import adbc_driver_manager
 import pyarrow as pa
+from adbc_driver_flightsql import dbapi
 
 from . import corpus
 from .env import Env, by_key, equal, same_rows, true
@@ -166,3 +168,20 @@ def dropped_objects_are_gone(env: Env) -> None:
     env.run(f"DROP COLLECTION {name}")
     refused(lambda: env.rows(f"SELECT * FROM {name}"), Status.NOT_FOUND)
     env.run(f"DROP COLLECTION IF EXISTS {name}")
+
+
+@check(CLIENT)
+def ingest_without_autocommit(env: Env) -> None:
+    """gizmosql#155, #158: the driver sends no transaction; a temporary table is refused, twice alike."""
+    name = env.fresh("manual")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        conn = dbapi.connect(env.uri)
+    with conn, conn.cursor() as cur:
+        for mode in ("create", "append"):
+            equal(cur.adbc_ingest(name, pa.table({"a": [1, 2]}), mode=mode), 2)
+        equal(env.rows(f"SELECT count(*) FROM {name}"), [(4,)])
+        for _ in range(2):
+            refused(lambda: cur.adbc_ingest(env.fresh("temp"), pa.table({"a": [1]}), mode="create_append", temporary=True), Status.NOT_IMPLEMENTED)
+        cur.execute(f"SELECT count(*) FROM {name}")
+        equal(cur.fetchall(), [(4,)])
