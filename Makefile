@@ -21,7 +21,7 @@ vet: ## go vet and gofmt
 	$(GO) vet ./...
 
 slt: ## the SQL tests: each record on rows in the tail, on splits, and over Flight SQL
-	@$(GO) test -count=1 . -run '^TestSLT$$' -flight -timeout 20m -v | awk '/slt_test.go:[0-9]+: [0-9]+ records/ {sub(/.*go:[0-9]+: /, ""); print} /slt: / {sub(/.*slt: /, "slt: "); last=$$0; next} /FAIL|testdata\/slt/ {print} END {print last; exit last !~ / 0 failed/}'
+	@$(GO) test -count=1 . -run '^TestSLT$$' -timeout 20m -v | awk '/slt_test.go:[0-9]+: [0-9]+ records/ {sub(/.*go:[0-9]+: /, ""); print} /slt: / {sub(/.*slt: /, "slt: "); last=$$0; next} /FAIL|testdata\/slt/ {print} END {print last; exit last !~ / 0 failed/}'
 
 # The rooms with goroutines of their own; sqlite, clients and text tests have none.
 RACY := . ./exec/... ./storage/wal/... ./storage/object/... ./storage/collection/... ./metastore/... ./worker/... ./catalog/... ./flightsql/... ./cmd/...

@@ -45,6 +45,7 @@ func TestRunningErrorsHaveAPlace(t *testing.T) {
 	}
 }
 
+// drained runs a statement to its end and returns its error.
 func drained(ctx context.Context, s *loam.Session, sql string) error {
 	r, err := s.Query(ctx, sql)
 	if err != nil {
@@ -55,5 +56,38 @@ func drained(ctx context.Context, s *loam.Session, sql string) error {
 		if c, err := r.Next(ctx); err != nil || c == nil {
 			return err
 		}
+	}
+}
+
+// TestAPinSeesTheSchemaOfItsTime: the snapshot of an unchanged object is kept, but not
+// over a change of its columns.
+func TestAPinSeesTheSchemaOfItsTime(t *testing.T) {
+	ctx := context.Background()
+	e, err := loam.Open(ctx, loam.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	s := e.NewSession(loam.SessionConfig{})
+	for _, sql := range []string{"CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)", "SELECT a FROM t", "ALTER TABLE t ADD COLUMN b INT"} {
+		if err := drained(ctx, s, sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st, err := s.Prepare(ctx, "SELECT b FROM t", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, err := st.Pin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := st.ExecutePinned(ctx, pin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	if c, err := r.Next(ctx); err != nil || c == nil || c.Rows() != 1 {
+		t.Errorf("chunk %v, error %v", c, err)
 	}
 }

@@ -2,7 +2,6 @@ package loam_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -35,10 +34,8 @@ import (
 //	apply                   waits until all tails are applied
 //
 // Each file runs on an engine of its own, once with rows left in the tail and
-// once with an apply before each query, and with -flight once more through a Flight
-// SQL server and client: answers must be the same.
-
-var overFlight = flag.Bool("flight", false, "run the SQL tests over Flight SQL too")
+// once with an apply before each query, and once more through a Flight SQL server
+// and client: answers must be the same.
 
 type record struct {
 	line int
@@ -267,7 +264,7 @@ func TestSLT(t *testing.T) {
 					negative++
 				}
 			}
-			for _, mode := range sltModes() {
+			for _, mode := range sltModes {
 				t.Run(filepath.Base(path)+"/"+mode, func(t *testing.T) {
 					t.Parallel()
 					failed.Add(runSLT(t, path, recs, mode))
@@ -278,8 +275,8 @@ func TestSLT(t *testing.T) {
 	if 100*negative < 15*records {
 		t.Errorf("%d of %d records expect an error; at least 15 %% should", negative, records)
 	}
-	t.Logf("%d records, of which %d expect an error, run %d ways", records, negative, len(sltModes()))
-	t.Logf("slt: %d passed, %d failed, 0 skipped", records*len(sltModes())-int(failed.Load()), failed.Load())
+	t.Logf("%d records, of which %d expect an error, run %d ways", records, negative, len(sltModes))
+	t.Logf("slt: %d passed, %d failed, 0 skipped", records*len(sltModes)-int(failed.Load()), failed.Load())
 }
 
 // The ways to run a file.
@@ -289,12 +286,7 @@ const (
 	onWire   = "flight"
 )
 
-func sltModes() []string {
-	if *overFlight {
-		return []string{onTail, onSplits, onWire}
-	}
-	return []string{onTail, onSplits}
-}
+var sltModes = []string{onTail, onSplits, onWire}
 
 // runSLT runs a file's records and counts the failures.
 func runSLT(t *testing.T, path string, recs []record, mode string) (failed int64) {

@@ -130,7 +130,7 @@ func (c *Collection) Pinned(ctx context.Context, version uint64, bounds []uint64
 	}
 	c.mu.Lock()
 	for _, s := range c.recent {
-		if s.manifest.Version == version && slices.Equal(s.bounds, bounds) {
+		if s.manifest.Version == version && s.obj == c.obj && slices.Equal(s.bounds, bounds) {
 			c.mu.Unlock()
 			return s, nil
 		}
