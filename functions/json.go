@@ -18,7 +18,7 @@ import (
 // end when negative) or a path such as '$.a.b[0]'. What is not there, or is of
 // another type than asked for, is NULL.
 var jsonTable = []def{
-	{names: "json_get", help: "the value at a path, as JSON", sigs: jsonSigs("json", func(r gjson.Result, out *vec.Vector, i int) bool {
+	{names: "json_get json_extract json_extract_path jsonb_extract_path", help: "the value at a path, as JSON", sigs: jsonSigs("json", func(r gjson.Result, out *vec.Vector, i int) bool {
 		out.Strings.Set(i, r.Raw)
 		return true
 	})},
@@ -26,7 +26,7 @@ var jsonTable = []def{
 		out.Strings.Set(i, r.Raw)
 		return true
 	})},
-	{names: "->> json_as_text", help: "the value at a key, index or path, as text; JSON null is NULL", sigs: jsonSigs("text", func(r gjson.Result, out *vec.Vector, i int) bool {
+	{names: "->> json_as_text json_extract_string json_value json_extract_path_text jsonb_extract_path_text", help: "the value at a key, index or path, as text; JSON null is NULL", sigs: jsonSigs("text", func(r gjson.Result, out *vec.Vector, i int) bool {
 		out.Strings.Set(i, jsonText(r))
 		return r.Type != gjson.Null
 	})},
@@ -49,19 +49,19 @@ var jsonTable = []def{
 		out.Bools[i] = r.Type == gjson.True
 		return r.Type == gjson.True || r.Type == gjson.False
 	})},
-	{names: "json_length", help: "number of elements or members at a path", sigs: jsonSigs("bigint", func(r gjson.Result, out *vec.Vector, i int) bool {
+	{names: "json_length json_array_length jsonb_array_length", help: "number of elements or members at a path", sigs: jsonSigs("bigint", func(r gjson.Result, out *vec.Vector, i int) bool {
 		r.ForEach(func(_, _ gjson.Result) bool {
 			out.Int64s[i]++
 			return true
 		})
 		return r.IsArray() || r.IsObject()
 	})},
-	{names: "json_contains ?", help: "whether there is something at a path", sigs: []sig{{in: "jsontext, any...", bind: bindJSON("boolean"), eval: evalJSONContains}}},
-	{names: "json_typeof", help: "object, array, string, number, boolean or null", sigs: jsonSigs("text", func(r gjson.Result, out *vec.Vector, i int) bool {
+	{names: "json_contains json_exists ?", help: "whether there is something at a path", sigs: []sig{{in: "jsontext, any...", bind: bindJSON("boolean"), eval: evalJSONContains}}},
+	{names: "json_typeof json_type jsonb_typeof", help: "object, array, string, number, boolean or null", sigs: jsonSigs("text", func(r gjson.Result, out *vec.Vector, i int) bool {
 		out.Strings.Set(i, jsonType(r))
 		return true
 	})},
-	{names: "json_valid", help: "whether a text is JSON", sigs: []sig{{in: "text", ret: "boolean", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	{names: "json_valid is_json", help: "whether a text is JSON", sigs: []sig{{in: "text", ret: "boolean", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		s := textsOf(args[0])
 		for i := range n {
 			out.Bools[i] = vec.ValidJSON(s.at(i))

@@ -76,7 +76,8 @@ func Default() expr.Registry {
 	r := &registry{scalars: map[string]*entry{}, aggs: map[string]*entry{}, windows: map[string]*entry{}}
 	for _, table := range [][]def{
 		operatorTable, mathTable, textTable, patternTable, timeTable, nullTable,
-		clockTable, jsonTable, vectorTable, listTable, nestedTable, sessionTable,
+		clockTable, calendarTable, formatTable, numberTable, encodeTable, similarTable, wordTable, choiceTable,
+		jsonTable, jsonMakeTable, vectorTable, listTable, setTable, nestedTable, sessionTable,
 	} {
 		for _, d := range table {
 			r.add(r.scalars, d, "scalar")
@@ -261,7 +262,7 @@ var typeNames = map[string]types.Type{
 	"date": types.Of(types.Date), "timestamp": types.Of(types.Timestamp), "interval": types.Of(types.Interval),
 	"time": types.Of(types.Time), "uuid": types.Of(types.UUID),
 	"json": types.Of(types.JSON), "text[]": types.ListOf(types.Of(types.Text)),
-	"double[]": types.ListOf(types.Of(types.Double)),
+	"double[]": types.ListOf(types.Of(types.Double)), "bigint[]": types.ListOf(types.Of(types.Int64)),
 }
 
 func typeNamed(name string) types.Type { return typeNames[name] }

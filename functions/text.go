@@ -37,7 +37,7 @@ var textTable = []def{
 		{in: "text", ret: "bigint", eval: textLong(func(s string) int64 { return int64(utf8.RuneCountInString(s)) })},
 		{in: "binary", ret: "bigint", eval: textLong(func(s string) int64 { return int64(len(s)) })},
 	}},
-	{names: "octet_length", help: "number of bytes", sigs: []sig{
+	{names: "octet_length strlen", help: "number of bytes", sigs: []sig{
 		{in: "text", ret: "bigint", eval: textLong(func(s string) int64 { return int64(len(s)) })},
 		{in: "binary", ret: "bigint", eval: textLong(func(s string) int64 { return int64(len(s)) })},
 	}},
@@ -62,14 +62,14 @@ var textTable = []def{
 	{names: "contains", help: "whether the second text is in the first", sigs: []sig{{in: "text, text", ret: "boolean", eval: textBool(strings.Contains)}}},
 	{names: "concat", help: "all arguments as one text, NULLs left out", nulls: true, sigs: []sig{{in: "astext...", ret: "text", eval: evalConcat}}},
 	{names: "concat_ws", help: "all arguments but the first, separated by it, NULLs left out", nulls: true, sigs: []sig{{in: "text, astext...", ret: "text", eval: evalConcatWS}}},
-	{names: "ascii", help: "code point of the first character", sigs: []sig{{in: "text", ret: "bigint", eval: textLong(func(s string) int64 {
+	{names: "ascii ord unicode", help: "code point of the first character", sigs: []sig{{in: "text", ret: "bigint", eval: textLong(func(s string) int64 {
 		if s == "" {
 			return 0
 		}
 		r, _ := utf8.DecodeRuneInString(s)
 		return int64(r)
 	})}}},
-	{names: "chr", help: "the character of a code point", sigs: []sig{{in: "bigint", ret: "text", eval: evalChr}}},
+	{names: "chr char", help: "the character of a code point", sigs: []sig{{in: "bigint", ret: "text", eval: evalChr}}},
 	{names: "translate", help: "each character of the second text replaced by its counterpart in the third", sigs: []sig{{in: "text, text, text", ret: "text", eval: text3(translate)}}},
 	{names: "md5", help: "MD5 as 32 hexadecimal digits", sigs: []sig{
 		{in: "text", ret: "text", eval: text1(md5Hex)}, {in: "binary", ret: "text", eval: text1(md5Hex)},

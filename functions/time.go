@@ -41,7 +41,8 @@ var timeTable = []def{
 		{in: "interval, timestamp", ret: "timestamp", eval: evalDateBin},
 		{in: "interval, timestamp, timestamp", ret: "timestamp", eval: evalDateBin},
 	}},
-	{names: "to_timestamp", help: "from seconds since 1970-01-01, or from ISO text", sigs: []sig{
+	{names: "to_timestamp", help: "from seconds since 1970-01-01, from ISO text, or from text in a format of to_char or strftime", sigs: []sig{
+		{in: "text, text", ret: "timestamp", eval: parsedBy(letterCodes, false)},
 		{in: "bigint", ret: "timestamp", eval: scaledTime(1_000_000)},
 		{in: "double", ret: "timestamp", eval: evalFromSeconds},
 		{in: "text", ret: "timestamp", eval: castTo(types.Of(types.Timestamp))},
@@ -50,7 +51,8 @@ var timeTable = []def{
 	{names: "to_timestamp_seconds from_unixtime", help: "from seconds since 1970-01-01", sigs: []sig{{in: "bigint", ret: "timestamp", eval: scaledTime(1_000_000)}}},
 	{names: "to_timestamp_millis", help: "from milliseconds since 1970-01-01", sigs: []sig{{in: "bigint", ret: "timestamp", eval: scaledTime(1000)}}},
 	{names: "to_timestamp_micros", help: "from microseconds since 1970-01-01", sigs: []sig{{in: "bigint", ret: "timestamp", eval: scaledTime(1)}}},
-	{names: "to_date", help: "from ISO text", sigs: []sig{
+	{names: "to_date", help: "from ISO text, or from text in a format of to_char or strftime", sigs: []sig{
+		{in: "text, text", ret: "date", eval: parsedDate(letterCodes)},
 		{in: "text", ret: "date", eval: castTo(types.Of(types.Date))},
 		{in: "timestamp", ret: "date", eval: castTo(types.Of(types.Date))},
 	}},
@@ -60,19 +62,17 @@ var timeTable = []def{
 		{in: "timestamp, timestamp", ret: "interval", eval: evalAge},
 		{in: "timestamp", ret: "interval", eval: evalAge},
 	}},
-	{names: "to_char", help: "formatted by YYYY, MM, DD, HH24, HH12, MI, SS, MS, US, Mon, Month, Dy, Day, DDD, ID, IW, Q, AM", sigs: []sig{
+	{names: "to_char", help: "formatted by YYYY, YY, MM, Mon, Month, DD, DDD, D, ID, Dy, Day, HH24, HH12, MI, SS, SSSS, MS, US, AM, IW, IYYY, WW, Q, CC, J; names are not padded", sigs: []sig{
 		{in: "timestamp, text", ret: "text", eval: evalToChar},
 	}},
 }
 
 func partFunc(part string) def {
-	return def{names: part, help: "the " + part + " of a time", sigs: []sig{{in: "timestamp", ret: "bigint", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
-		us, get := longs(args[0]), parts[part]
-		for i := range n {
-			out.Int64s[i] = get(us.at(i))
-		}
-		return nil
-	}}}}
+	d := def{names: part, help: "the " + part + " of a time", sigs: []sig{{in: "timestamp", ret: "bigint", eval: long1(parts[part])}}}
+	if get := timeParts[part]; get != nil {
+		d.sigs = append(d.sigs, sig{in: "time", ret: "bigint", eval: long1(get)})
+	}
+	return d
 }
 
 func evalNow(env *expr.Env, _ []*vec.Vector, n int, out *vec.Vector) error {
@@ -419,9 +419,20 @@ var charCodes = []struct {
 	{"HH24", func(t time.Time, _ int64) string { return t.Format("15") }},
 	{"HH12", func(t time.Time, _ int64) string { return t.Format("03") }},
 	{"HH", func(t time.Time, _ int64) string { return t.Format("03") }},
+	{"SSSS", func(_ time.Time, us int64) string { return fmt.Sprint(mod(us, dayUs) / secondUs) }},
 	{"SS", func(t time.Time, _ int64) string { return t.Format("05") }},
 	{"AM", func(t time.Time, _ int64) string { return t.Format("PM") }},
 	{"PM", func(t time.Time, _ int64) string { return t.Format("PM") }},
+	{"dy", func(t time.Time, _ int64) string { return strings.ToLower(t.Format("Mon")) }},
+	{"day", func(t time.Time, _ int64) string { return strings.ToLower(t.Weekday().String()) }},
+	{"am", func(t time.Time, _ int64) string { return t.Format("pm") }},
+	{"pm", func(t time.Time, _ int64) string { return t.Format("pm") }},
+	{"IYYY", func(_ time.Time, us int64) string { y, _ := isoWeek(us); return fmt.Sprintf("%04d", y) }},
+	{"WW", func(t time.Time, _ int64) string { return fmt.Sprintf("%02d", (t.YearDay()-1)/7+1) }},
+	{"CC", func(_ time.Time, us int64) string { return fmt.Sprintf("%02d", parts["century"](us)) }},
+	{"FM", func(time.Time, int64) string { return "" }},
+	{"D", func(_ time.Time, us int64) string { return fmt.Sprint(mod(weekday(us)+1, 7) + 1) }},
+	{"J", func(_ time.Time, us int64) string { return fmt.Sprint(parts["julian"](us)) }},
 	{"IW", func(_ time.Time, us int64) string { _, w := isoWeek(us); return fmt.Sprintf("%02d", w) }},
 	{"ID", func(_ time.Time, us int64) string { return fmt.Sprint(weekday(us) + 1) }},
 	{"Q", func(t time.Time, _ int64) string { return fmt.Sprint((int(t.Month()) + 2) / 3) }},

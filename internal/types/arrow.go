@@ -1,6 +1,9 @@
 package types
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/extensions"
 
@@ -50,6 +53,42 @@ func (t Type) Arrow() arrow.DataType {
 		return arrow.MapOf(t.Key().Arrow(), t.Value().Arrow())
 	}
 	return arrow.BinaryTypes.String
+}
+
+// ArrowNamed is the SQL type that takes the values of an Arrow type, by the name
+// that DataFusion prints: Int64, Utf8, Decimal128(10, 2), Timestamp(Nanosecond, None).
+func ArrowNamed(name string) (Type, bool) {
+	word, args, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(name), ")"), "(")
+	switch word {
+	case "Boolean":
+		return Of(Boolean), true
+	case "Int8", "Int16", "Int32", "UInt8", "UInt16":
+		return Of(Int32), true
+	case "Int64", "UInt32":
+		return Of(Int64), true
+	case "UInt64":
+		return DecimalOf(20, 0), true
+	case "Float16", "Float32", "Float64":
+		return Of(Double), true
+	case "Utf8", "LargeUtf8", "Utf8View":
+		return Of(Text), true
+	case "Binary", "LargeBinary", "BinaryView", "FixedSizeBinary":
+		return Of(Binary), true
+	case "Date32", "Date64":
+		return Of(Date), true
+	case "Time32", "Time64":
+		return Of(Time), true
+	case "Timestamp":
+		return Of(Timestamp), true
+	case "Interval", "Duration":
+		return Of(Interval), true
+	case "Decimal128", "Decimal256":
+		var p, s int64
+		if n, _ := fmt.Sscanf(strings.ReplaceAll(args, " ", ""), "%d,%d", &p, &s); n == 2 {
+			return decimalNamed([]int64{p, s})
+		}
+	}
+	return Type{}, false
 }
 
 // SparseArrow is the Arrow form of SPARSE VECTOR.

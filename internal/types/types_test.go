@@ -142,3 +142,17 @@ func TestFromArrow(t *testing.T) {
 		}
 	}
 }
+
+// TestArrowNamed: arrow_cast reads the names that DataFusion prints.
+func TestArrowNamed(t *testing.T) {
+	for name, want := range map[string]string{
+		"Int8": "INT", "UInt32": "BIGINT", "UInt64": "DECIMAL(20,0)", "Float16": "DOUBLE", " Utf8View ": "TEXT", "LargeBinary": "BINARY", "Date64": "DATE",
+		"Time64(Nanosecond)": "TIME", "Timestamp(Nanosecond, Some(\"+00:00\"))": "TIMESTAMP", "Interval(MonthDayNano)": "INTERVAL", "Boolean": "BOOLEAN",
+		"Decimal128(10, 2)": "DECIMAL(10,2)", "Decimal256(38,0)": "DECIMAL(38,0)", "Decimal128(39, 0)": "", "Decimal128": "", "int8": "", "": "", "List(Int8)": "",
+	} {
+		got, ok := types.ArrowNamed(name)
+		if ok != (want != "") || ok && got.String() != want {
+			t.Errorf("%q is %s, %t; want %q", name, got, ok, want)
+		}
+	}
+}

@@ -102,7 +102,7 @@ func (b *Binder) specialCall(name string, args []expr.Expr, offs []int, off int)
 		}
 		value := b.settle(args[0])
 		return &expr.Case{Whens: []expr.When{{Cond: eq, Result: nullConst(value.Type())}}, Else: value, T: value.Type()}, nil
-	case "if", "iff":
+	case "if", "iff", "iif":
 		if len(args) != 3 {
 			return nil, b.fail(fail.UndefinedFunction, off, "%s takes three arguments", name)
 		}
@@ -115,8 +115,71 @@ func (b *Binder) specialCall(name string, args []expr.Expr, offs []int, off int)
 			return nil, err
 		}
 		return &expr.Case{Whens: []expr.When{{Cond: cond, Result: out[0]}}, Else: out[1], T: t}, nil
+	case "nvl2":
+		if len(args) != 3 {
+			return nil, b.fail(fail.UndefinedFunction, off, "nvl2 takes three arguments")
+		}
+		out, t, err := b.common(args[1:], offs[1:], "the branches of nvl2")
+		if err != nil {
+			return nil, err
+		}
+		isNull := &expr.IsNull{Arg: b.settle(args[0])}
+		return &expr.Case{Whens: []expr.When{{Cond: isNull, Result: out[1]}}, Else: out[0], T: t}, nil
+	case "decode":
+		if len(args) > 2 {
+			return b.decode(args, offs, off)
+		}
+	case "arrow_cast":
+		return b.arrowCast(args, offs, off)
 	}
 	return nil, nil
+}
+
+// decode is decode(x, search, result, …, default): the result behind the first
+// search that equals x, where NULL equals NULL.
+func (b *Binder) decode(args []expr.Expr, offs []int, off int) (expr.Expr, error) {
+	var results []expr.Expr
+	var places []int
+	out := &expr.Case{}
+	for i := 1; i+1 < len(args); i += 2 {
+		cond, err := b.compare(expr.NotDistinct, args[0], args[i], offs[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Whens = append(out.Whens, expr.When{Cond: cond})
+		results, places = append(results, args[i+1]), append(places, offs[i+1])
+	}
+	if len(args)%2 == 0 {
+		results, places = append(results, args[len(args)-1]), append(places, offs[len(args)-1])
+	}
+	results, t, err := b.common(results, places, "the results of decode")
+	if err != nil {
+		return nil, err
+	}
+	for i := range out.Whens {
+		out.Whens[i].Result = results[i]
+	}
+	if len(args)%2 == 0 {
+		out.Else = results[len(results)-1]
+	}
+	out.T = t
+	return out, nil
+}
+
+// arrowCast is arrow_cast(x, 'Int64').
+func (b *Binder) arrowCast(args []expr.Expr, offs []int, off int) (expr.Expr, error) {
+	if len(args) != 2 {
+		return nil, b.fail(fail.UndefinedFunction, off, "arrow_cast takes a value and the name of an Arrow type")
+	}
+	k, ok := args[1].(*expr.Const)
+	if !ok || k.Value.Null || !k.Value.Type.Textual() {
+		return nil, b.fail(fail.InvalidParameter, offs[1], "arrow_cast names its type by a text literal")
+	}
+	to, ok := types.ArrowNamed(k.Value.Str)
+	if !ok {
+		return nil, b.fail(fail.Unsupported, offs[1], "arrow_cast has no type for %q", k.Value.Str).WithHint("Such as 'Int64', 'Utf8', 'Decimal128(10, 2)', 'Timestamp(Microsecond, None)'")
+	}
+	return b.castTo(args[0], to, false, offs[0])
 }
 
 func first(es []expr.Expr) expr.Expr {
