@@ -22,7 +22,7 @@ var kinds = map[string]schema.Kind{"collections": schema.Collection, "tables": s
 // objectRoutes are the routes of collections, of tables or of views.
 func (a *api) objectRoutes(plural string) []endpoint {
 	kind := kinds[plural]
-	name, tag := string(kind), strings.ToUpper(plural[:1])+plural[1:]
+	name, tag := string(kind), tagOf(kind)
 	list := pathNamespace + "/" + plural
 	one := list + "/{c}"
 	op := strings.ToUpper(name[:1]) + name[1:]
@@ -39,11 +39,16 @@ func (a *api) objectRoutes(plural string) []endpoint {
 	if kind == schema.View { // made by CREATE VIEW, and without rows of its own
 		return out
 	}
-	return append(out,
+	return append(out, a.uploadRoute(kind, one, op),
 		endpoint{method: http.MethodPost, path: list, op: "create" + op, tag: tag, summary: "Create a " + name,
 			body: jsonBody("New" + op), answers: created("Object", "It is there."), serve: a.createObject(kind)},
 		endpoint{method: http.MethodGet, path: one + "/stats", op: "stats" + op, tag: tag, summary: "Count the rows and fragments of a " + name,
 			answers: answersJSON("Stats", "As of now."), serve: a.stats(kind)})
+}
+
+// tagOf is the chapter of a kind.
+func tagOf(kind schema.Kind) string {
+	return strings.ToUpper(string(kind[:1])) + string(kind[1:]) + "s"
 }
 
 // objectJSON describes a collection or table.

@@ -116,3 +116,19 @@ def writes_are_read_by_their_token(env: Env) -> None:
         equal(seen.json()["rows"], [[n]], "the row")
     equal(env.request("DELETE", path + "/a", None).json()["rows"], 1, "deleted")
     equal(env.request("GET", path + "/a", None).status, 404, "after the delete")
+
+
+@check("python-rest")
+def arrow_is_uploaded(env: Env) -> None:
+    name = env.fresh("up")
+    env.run(f"CREATE COLLECTION {name} (id BIGINT PRIMARY KEY, t TEXT, emb VECTOR(2))", f"CREATE TABLE {name}_t (id BIGINT, t TEXT)")
+    frame = pl.DataFrame({"id": range(5000), "t": [f"row {i}" for i in range(5000)]})
+    full = frame.to_arrow().append_column("emb", pa.array([[i, 0.5] for i in range(5000)], pa.list_(pa.float32(), 2)))
+    for path, table in ((f"collections/{name}", full), (f"tables/{name}_t", frame.to_arrow())):
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=700)
+        answer = env.request("POST", f"/v1/namespaces/public/{path}/rows", sink.getvalue(), {"Content-Type": ARROW})
+        equal((answer.status, answer.json().get("rows")), (200, 5000), answer.body.decode())
+    equal(env.rows(f"SELECT count(*), max(id), max(t) FROM {name}"), [(5000, 4999, "row 999")], "the collection")
+    equal(env.rows(f"SELECT count(*), sum(id) FROM {name}_t"), [(5000, 12497500)], "the table")

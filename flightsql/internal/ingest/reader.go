@@ -55,7 +55,7 @@ func NewReader(r Receiver, mem memory.Allocator) (*Reader, error) {
 	return &Reader{messages: m, mem: mem}, nil
 }
 
-// Descriptor is the stream's descriptor, never nil.
+// Descriptor is the Flight stream's descriptor; nil for one of NewStream.
 func (r *Reader) Descriptor() *flight.FlightDescriptor { return r.messages.descriptor }
 
 // Schema reads the schema message if it has not been read. Errors: io.EOF when
