@@ -54,7 +54,7 @@ flightsql/access < internal ; crypto
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal flightsql/access ; arrow prometheus
 cmd/loam < . flightsql internal ; arrow net prometheus sync xxh3 yaml
-cmd/loam/internal/shell < . internal planner ; arrow readline width term
+cmd/loam/internal/shell < . internal planner ; arrow readline width term sys
 conformance/crash < ;
 `
 

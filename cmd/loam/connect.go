@@ -200,7 +200,7 @@ func (l *local) Query(ctx context.Context, sql string) (*shell.Answer, error) {
 func (l *local) Fresh() bool { return false }
 
 func (l *local) Info() [][2]string {
-	return [][2]string{{"Engine", "in this process, loam " + loam.Version}, {"Data", l.where()}}
+	return [][2]string{{"Server", "none: an engine in this process"}, {"Data", l.where()}}
 }
 
 func (l *local) where() string {

@@ -192,6 +192,11 @@ func TestPromptSession(t *testing.T) {
 	s.keys(ctrlC) // ends the search
 	s.see("public> ")
 	s.clears()
+	// What is pasted is not run before Enter, and its tabs complete nothing.
+	s.keys("\x1b[200~SELECT 1 AS pasted,\n\t2 AS too;\nSELECT 3 AS third;\x1b[201~")
+	s.see("-> ")
+	s.keys(enter)
+	s.see("pasted │ too", "third")
 	s.keys("quit" + enter)
 	if code := s.leaves(); code != shell.ExitOK {
 		t.Errorf("exit %d", code)
@@ -203,7 +208,7 @@ func TestPromptSession(t *testing.T) {
 	// The history of one session is there in the next.
 	s = startTyped(t, home, "--memory")
 	s.keys(up + up)
-	s.see("SELECT nope;")
+	s.see("SELECT 1 AS pasted,")
 	s.clears()
 	s.keys(ctrlD)
 	if code := s.leaves(); code != shell.ExitOK {

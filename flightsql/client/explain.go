@@ -43,7 +43,7 @@ func unreachable(ctx context.Context, endpoint string, e *fail.Error) error {
 	switch seen := probe(ctx, addr); {
 	case seen == speaksNothing:
 		out.Message = "no server answers at " + addr
-		return out.WithHint("Start one with: loam serve. Another address goes behind --endpoint, or into LOAM_ENDPOINT.")
+		return out.WithHint("Start one with loam serve, or name another address with --endpoint.")
 	case secure && strings.Contains(e.Message, "x509:"):
 		out.Message = fmt.Sprintf("the certificate of %s is not trusted: %s", addr, e.Message[strings.Index(e.Message, "x509:"):])
 		return out.WithHint("--tls-ca FILE trusts the authority that signed it.")

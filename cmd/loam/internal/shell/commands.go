@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -168,8 +169,16 @@ func (s *Shell) doCommands(context.Context, string) error {
 	return nil
 }
 
-func (s *Shell) doConninfo(context.Context, string) error {
+func (s *Shell) doConninfo(ctx context.Context, _ string) error {
 	info := s.cfg.Conn.Info()
+	recs, err := s.records(ctx, "SELECT current_schema AS namespace, current_user AS who, version() AS version")
+	if err != nil {
+		return err
+	}
+	for _, r := range recs {
+		info = append(info, [2]string{"Namespace", r["namespace"]}, [2]string{"User", r["who"]}, [2]string{"Engine", r["version"]})
+	}
+	info = slices.DeleteFunc(info, func(line [2]string) bool { return line[1] == "" })
 	width := 0
 	for _, line := range info {
 		width = max(width, len(line[0]))

@@ -292,11 +292,17 @@ func (s *Shell) facts(ctx context.Context, obj record, cols []record, full strin
 	if err != nil {
 		return err
 	}
+	definition := ""
+	if obj["kind"] == "view" {
+		if recs, err := s.records(ctx, "SHOW CREATE VIEW "+full); err == nil && len(recs) > 0 {
+			definition = recs[0]["statement"]
+		}
+	}
 	for _, line := range [][2]string{
 		{"Key", strings.Join(key, ", ")}, {"Full text", strings.Join(text, ", ")}, {"Vectors", strings.Join(vectors, ", ")},
-		{"Partitions", obj["partitions"]}, {"Options", obj["options"]}, {"Rows", rows[0]["n"]},
+		{"Partitions", obj["partitions"]}, {"Options", obj["options"]}, {"Definition", definition}, {"Rows", rows[0]["n"]},
 	} {
-		if line[1] != "" {
+		if line[1] != "" && line[1] != "0" || line[0] == "Rows" {
 			fmt.Fprintf(s.out, "%-11s %s\n", line[0]+":", line[1])
 		}
 	}

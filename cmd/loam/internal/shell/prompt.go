@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode"
 
@@ -78,10 +79,14 @@ func (s *Shell) editor(ctx context.Context) *readline.Shell {
 	for name, on := range map[string]bool{
 		"menu-complete-display-prefix": true, // Tab first goes as far as all candidates agree
 		"multiline-column":             true,
+		"enable-bracketed-paste":       true, // a pasted tab is no wish to complete
 		// Letters such as é are themselves and no Meta keys.
 		"convert-meta": false, "input-meta": true, "output-meta": true,
 	} {
 		_ = ed.Config.Set(name, on)
+	}
+	if os.Getenv("TERM") == "dumb" {
+		_ = ed.Config.Set("cursor-position-probe", false) // it would wait for an answer
 	}
 	// The editor's own command drops all but the first code point of a grapheme.
 	ed.Keymap.Register(map[string]func(){"self-insert": func() {

@@ -223,6 +223,9 @@ func (s *Shell) statement(ctx context.Context, sql string, tell bool) error {
 	text, changed := substitute(sql, s.vars)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
+	if s.prompt && s.cfg.Term.In {
+		defer silence(int(os.Stdin.Fd()))()
+	}
 	err := s.query(ctx, text, tell)
 	switch {
 	case err == nil:

@@ -30,7 +30,7 @@ func (e *engine) Query(ctx context.Context, sql string) (*Answer, error) {
 	return &Answer{Columns: r.Columns, Affected: r.Affected, Note: r.Note, Rows: r}, nil
 }
 
-func (e *engine) Info() [][2]string { return [][2]string{{"Engine", "a test"}, {"Data", "in memory"}} }
+func (e *engine) Info() [][2]string { return [][2]string{{"Server", "a test"}, {"Data", "in memory"}} }
 
 func (e *engine) Fresh() bool { return false }
 
