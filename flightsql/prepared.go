@@ -44,18 +44,26 @@ func (s *Server) createPrepared(ctx context.Context, req *pb.ActionCreatePrepare
 }
 
 // parameterSchema has a nullable field for each parameter. Drivers that build
-// vectors of these types cannot build Null, so an open type is TEXT here. JDBC
-// (18.3 and before) fills timestamps of any unit with milliseconds, so that is
-// their unit; what is bound may have any other.
+// vectors of these types cannot build Null, so an open type is TEXT here.
 func parameterSchema(params []types.Type) *arrow.Schema {
 	fields := make([]arrow.Field, len(params))
 	for i, t := range params {
-		fields[i] = arrow.Field{Name: "$" + strconv.Itoa(i+1), Type: t.Arrow(), Nullable: true}
-		if t.Kind == types.Timestamp {
-			fields[i].Type = &arrow.TimestampType{Unit: arrow.Millisecond}
-		}
+		fields[i] = arrow.Field{Name: "$" + strconv.Itoa(i+1), Type: parameterType(t), Nullable: true}
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// parameterType is the type that a driver should send: JDBC (18.3 and before) fills
+// timestamps and times of any unit with milliseconds, so that is their unit. What
+// is bound may have any other.
+func parameterType(t types.Type) arrow.DataType {
+	switch t.Kind {
+	case types.Timestamp:
+		return &arrow.TimestampType{Unit: arrow.Millisecond}
+	case types.Time:
+		return arrow.FixedWidthTypes.Time32ms
+	}
+	return t.Arrow()
 }
 
 // openPrepared makes a handle's job: in the client's session, if it has one,

@@ -130,11 +130,11 @@ func TestWhatPrepareAnswers(t *testing.T) {
 	c.want("SELECT count(*) FROM t", "0")
 }
 
-// TestTimestampsAreBoundInMilliseconds: JDBC fills a timestamp parameter of any
-// unit with milliseconds, others send what they have.
-func TestTimestampsAreBoundInMilliseconds(t *testing.T) {
+// TestTimesAreBoundInMilliseconds: JDBC fills timestamps and times of any unit with
+// milliseconds, others send what they have.
+func TestTimesAreBoundInMilliseconds(t *testing.T) {
 	c := real(t, Options{})
-	r, err := c.prepare("SELECT CAST(? AS TIMESTAMP) AS x")
+	r, err := c.prepare("SELECT CAST(? AS TIMESTAMP) AS x, CAST(? AS TIME) AS y")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,15 +142,27 @@ func TestTimestampsAreBoundInMilliseconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if unit := params.Field(0).Type.(*arrow.TimestampType).Unit; unit != arrow.Millisecond {
-		t.Errorf("unit %s", unit)
-	}
 	dataset, err := flight.DeserializeSchema(r.DatasetSchema, memory.DefaultAllocator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if unit := dataset.Field(0).Type.(*arrow.TimestampType).Unit; unit != arrow.Microsecond {
-		t.Errorf("the result's unit is %s", unit)
+	unit := func(s *arrow.Schema) (units [2]arrow.TimeUnit) {
+		for i, f := range s.Fields() {
+			units[i] = f.Type.(arrow.TemporalWithUnit).TimeUnit()
+		}
+		return units
+	}
+	if unit(params) != [2]arrow.TimeUnit{arrow.Millisecond, arrow.Millisecond} || unit(dataset) != [2]arrow.TimeUnit{arrow.Microsecond, arrow.Microsecond} {
+		t.Errorf("parameters %v, result %v", params, dataset)
+	}
+	micros := columnsOf(&arrow.TimestampType{Unit: arrow.Microsecond}, arrow.FixedWidthTypes.Time64us)
+	handle, err := c.bound(r.PreparedStatementHandle, micros, `[{"a":"2020-01-02 03:04:05.678901","b":"03:04:05.678901"}]`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := c.execute(handle)
+	if err != nil || got.text() != "2020-01-02T03:04:05.678901|03:04:05.678901" {
+		t.Errorf("%q, %v", got.text(), err)
 	}
 }
 

@@ -196,3 +196,24 @@ func TestTransactionsAreRefused(t *testing.T) {
 	_, err := c.GetFlightInfo(c.ctx(), commandOf(t, &pb.CommandStatementQuery{Query: "SELECT 1", TransactionId: []byte("x")}))
 	code(t, err, codes.Unimplemented, "a transaction")
 }
+
+// TestKeywords: tools quote the words that SqlInfo lists, so those need it and the
+// words of Loam's own statements do not.
+func TestKeywords(t *testing.T) {
+	c := real(t, Options{})
+	_, got := described(t, c, &pb.CommandGetSqlInfo{Info: []uint32{508}})
+	words := strings.FieldsFunc(got.text(), func(r rune) bool { return r < 'A' || r > 'Z' })
+	if len(words) < 5 {
+		t.Fatalf("words %q", words)
+	}
+	for _, word := range words {
+		// ISNULL and NOTNULL are read as operators.
+		if got, err := c.query("SELECT 1 " + word); err == nil && strings.EqualFold(got.schema.Field(0).Name, word) {
+			t.Errorf("%s needs no quotes", word)
+		}
+		c.want(`SELECT 1 "`+word+`"`, "1")
+	}
+	for _, word := range []string{"COLLECTION", "FULLTEXT", "NAMESPACE", "SPARSE", "VECTOR", "STREAM", "LINK", "DATE", "KEY", "VALUE"} {
+		c.want("SELECT 1 AS "+word, "1")
+	}
+}

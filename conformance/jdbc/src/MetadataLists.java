@@ -82,14 +82,14 @@ final class MetadataLists {
 
   private static void types(Loam loam) throws Exception {
     String ns = Loam.fresh("typ");
-    loam.run("CREATE NAMESPACE " + ns, "CREATE TABLE " + ns + ".t (a INT)", "CREATE COLLECTION " + ns + ".d (id TEXT PRIMARY KEY)");
+    loam.run("CREATE NAMESPACE " + ns, "CREATE TABLE " + ns + ".t (a INT)", "CREATE COLLECTION " + ns + ".d (id TEXT PRIMARY KEY)", "CREATE VIEW " + ns + ".v AS SELECT a FROM " + ns + ".t");
     Metadata.with(
         loam,
         meta -> {
           Loam.equal("TABLE", tables(meta, ns, "%", "TABLE"), "d\nt");
           Loam.equal("BASE TABLE", tables(meta, ns, "%", "BASE TABLE"), "d\nt");
-          Loam.equal("two types", tables(meta, ns, "%", "VIEW", "TABLE"), "d\nt");
-          Loam.equal("VIEW", tables(meta, ns, "%", "VIEW"), "");
+          Loam.equal("two types", tables(meta, ns, "%", "VIEW", "TABLE"), "d\nt\nv");
+          Loam.equal("VIEW", tables(meta, ns, "%", "VIEW"), "v");
         });
   }
 
@@ -106,7 +106,7 @@ final class MetadataLists {
   private static void columns(Loam loam) throws Exception {
     String t = Loam.fresh("cols");
     loam.run(
-        "CREATE TABLE " + t + " (b BOOLEAN, i INT NOT NULL, l BIGINT, d DOUBLE, n DECIMAL(12,3), s TEXT, x BINARY, dt DATE, ts TIMESTAMP, j JSON, v VECTOR(3), tags TEXT[])");
+        "CREATE TABLE " + t + " (b BOOLEAN, i INT NOT NULL, l BIGINT, d DOUBLE, n DECIMAL(12,3), s TEXT, x BINARY, dt DATE, ts TIMESTAMP, j JSON, v VECTOR(3), tags TEXT[], u UUID, t TIME)");
     String want =
         """
         b|16|BOOLEAN|1
@@ -120,7 +120,9 @@ final class MetadataLists {
         ts|93|TIMESTAMP|9
         j|12|JSON|10
         v|2003|VECTOR|11
-        tags|2003|TEXT[]|12"""
+        tags|2003|TEXT[]|12
+        u|12|UUID|13
+        t|92|TIME|14"""
             .strip();
     Metadata.with(
         loam,

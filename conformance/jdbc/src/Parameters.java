@@ -5,6 +5,7 @@ import java.sql.ParameterMetaData;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Time;
 import java.sql.Timestamp;
 import java.sql.Types;
 
@@ -22,6 +23,9 @@ final class Parameters {
     suite.check("parameters: bytes", () -> echo(loam, "BINARY", (ps, i) -> ps.setBytes(i, new byte[] {0, (byte) 0x84, -1}), "0084ff"));
     suite.check("parameters: date", () -> echo(loam, "DATE", (ps, i) -> ps.setDate(i, Date.valueOf("1969-12-31")), "1969-12-31"));
     suite.check("parameters: timestamp", () -> echo(loam, "TIMESTAMP", (ps, i) -> ps.setTimestamp(i, Timestamp.valueOf("2020-01-02 03:04:05.678")), "2020-01-02 03:04:05.678"));
+    suite.check("parameters: time", () -> echo(loam, "TIME", (ps, i) -> ps.setTime(i, Time.valueOf("10:11:12")), "10:11:12"));
+    suite.check("parameters: UUID", () -> echo(loam, "UUID", (ps, i) -> ps.setString(i, "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"), "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"));
+    suite.check("parameters: a list", () -> list(loam));
     suite.check("parameters: NULL of every type", () -> nulls(loam));
     suite.check("parameters: a parameter of any type is text", () -> open(loam));
     suite.check("parameters: described", () -> described(loam));
@@ -64,6 +68,14 @@ final class Parameters {
         setter.set(find, 1);
         Loam.equal("found", Loam.text(find.executeQuery()), "1");
       }
+    }
+  }
+
+  private static void list(Loam loam) throws Exception {
+    try (Connection conn = loam.connect();
+        PreparedStatement ps = conn.prepareStatement("SELECT CAST(? AS BIGINT[])")) {
+      ps.setArray(1, conn.createArrayOf("BIGINT", new Long[] {1L, 2L}));
+      Loam.equal("value", Loam.text(ps.executeQuery()), "[1,2]");
     }
   }
 

@@ -25,8 +25,9 @@ const (
 	datetimeFunctions = "current_date current_timestamp date_part date_trunc day extract hour make_date minute month now second to_timestamp year"
 )
 
-// keywords are Loam's reserved words beyond those of SQL:2003.
-const keywords = "COLLECTION,FULLTEXT,ILIKE,LIMIT,NAMESPACE,OFFSET,QUALIFY,SPARSE,VECTOR"
+// keywords are the words beyond SQL:2003's that a name needs quotes for, at least as
+// an alias without AS: tools quote these, and no others.
+const keywords = "ASOF,ILIKE,ISNULL,LIMIT,NOTNULL,OFFSET,QUALIFY,RETURNING,SEMI"
 
 // info is every value that is answered, by id.
 func (s *Source) info() map[uint32]any {
