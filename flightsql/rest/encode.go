@@ -5,6 +5,7 @@ import (
 
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
@@ -49,7 +50,7 @@ func (*table) media() string { return mediaJSON }
 func (t *table) begin(buf []byte, res *engine.Result) ([]byte, error) {
 	if t.objects {
 		var err error
-		if t.names, err = memberNames(res); err != nil {
+		if t.names, err = memberNames(res.Columns); err != nil {
 			return buf, err
 		}
 	}
@@ -113,9 +114,9 @@ func appendTail(buf []byte, res *engine.Result, e ending) []byte {
 
 // memberNames are the columns' names as members of an object. Two columns of one
 // name cannot both be members.
-func memberNames(res *engine.Result) ([]string, error) {
-	names, seen := make([]string, len(res.Columns)), map[string]bool{}
-	for i, c := range res.Columns {
+func memberNames(columns []plan.Column) ([]string, error) {
+	names, seen := make([]string, len(columns)), map[string]bool{}
+	for i, c := range columns {
 		if seen[c.Name] {
 			return nil, fail.New(fail.DuplicateColumn, "two columns are called %q: a row cannot be an object", c.Name).
 				WithHint("Name them apart with AS, or ask for \"rows\": \"arrays\".")
@@ -143,7 +144,7 @@ type lines struct{ names []string }
 func (*lines) media() string { return mediaNDJSON }
 
 func (l *lines) begin(buf []byte, res *engine.Result) (_ []byte, err error) {
-	l.names, err = memberNames(res)
+	l.names, err = memberNames(res.Columns)
 	return buf, err
 }
 

@@ -353,9 +353,7 @@ type hits struct {
 func (*hits) media() string { return mediaJSON }
 
 func (h *hits) begin(buf []byte, res *engine.Result) (_ []byte, err error) {
-	fields := *res
-	fields.Columns = res.Columns[2+len(h.legs):]
-	h.names, err = memberNames(&fields)
+	h.names, err = memberNames(res.Columns[2+len(h.legs):])
 	return append(buf, `{"hits":[`...), err
 }
 

@@ -67,6 +67,11 @@ func (a *api) sql(ctx context.Context, w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if media == mediaNDJSON || media == mediaJSON && in.Rows == "objects" {
+		if _, err := memberNames(st.Columns()); err != nil {
+			return err // before a statement that writes has written
+		}
+	}
 	res, err := execute(ctx, st, r.Header)
 	if err != nil {
 		return err

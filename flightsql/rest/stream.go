@@ -79,17 +79,16 @@ func (r *result) headers(h http.Header) {
 // send writes the rows in the media type that was chosen, and closes the result.
 // An error that comes when a part has left already cuts the connection, so that
 // no reader takes the part for the whole.
-func (r *result) send(ctx context.Context, w *answer, enc encoder) error {
-	var err error
+func (r *result) send(ctx context.Context, w *answer, enc encoder) (err error) {
+	defer func() {
+		if closed := r.Close(); err == nil {
+			err = closed
+		}
+	}()
 	if enc == nil {
-		err = r.sendArrow(ctx, w)
-	} else {
-		err = r.sendText(ctx, w, enc)
+		return r.sendArrow(ctx, w)
 	}
-	if closed := r.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return r.sendText(ctx, w, enc)
 }
 
 func (r *result) sendText(ctx context.Context, w *answer, enc encoder) error {
