@@ -1,26 +1,17 @@
 package loam
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-	"github.com/tidwall/gjson"
-
 	"github.com/loamdb/loam/exec"
+	"github.com/loamdb/loam/internal/datafile"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
-	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
 
@@ -52,73 +43,93 @@ func (e *Engine) allowed(path string) (string, error) {
 		WithHint("Allowed: %s.", strings.Join(e.cfg.Files, ", "))
 }
 
-// FileSchema implements planner.FileSchema.
+// sampleRows is how many rows of a CSV or JSON file decide its types.
+const sampleRows = 10_000
+
+// fileFormats are the formats of file scans as files know them.
+var fileFormats = map[plan.FileFormat]datafile.Format{plan.Parquet: datafile.Parquet, plan.NDJSON: datafile.JSON, plan.CSV: datafile.CSV}
+
+// openFile opens a file that SQL names. The caller closes both.
+func (e *Engine) openFile(name string, format plan.FileFormat, columns []string) (*datafile.Reader, *os.File, error) {
+	path, err := e.allowed(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fail.Wrap(fail.InvalidParameter, err, "file %s", name)
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = fail.New(fail.InvalidParameter, "%s is a directory", name).WithHint("Name a file, or a list of files: ['a.csv', 'b.csv'].")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	r, err := datafile.Open(datafile.Input{Name: name, Reader: f, At: f, Size: info.Size()}, datafile.Options{Format: fileFormats[format], Names: columns})
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return r, f, nil
+}
+
+// FileSchema implements planner.FileSchema: the columns of the first file.
 func (e *Engine) FileSchema(_ context.Context, format plan.FileFormat, paths []string) ([]schema.Field, error) {
 	if len(paths) == 0 {
 		return nil, fail.New(fail.InvalidParameter, "no file is named")
 	}
-	path, err := e.allowed(paths[0])
+	r, f, err := e.openFile(paths[0], format, nil)
 	if err != nil {
 		return nil, err
 	}
-	if format == plan.NDJSON {
-		return jsonSchema(path)
+	defer func() {
+		r.Close()
+		_ = f.Close()
+	}()
+	sample := int64(sampleRows)
+	if format == plan.Parquet {
+		sample = 0 // the types are the file's
 	}
-	r, closer, err := openParquet(path)
+	s, err := r.Sample(sample)
 	if err != nil {
 		return nil, err
 	}
-	defer closer()
-	sch, err := r.Schema()
-	if err != nil {
-		return nil, fail.Wrap(fail.Corrupt, err, "Parquet file %s", path)
+	if len(s.Columns) == 0 {
+		return nil, fail.New(fail.InvalidParameter, "%s is empty: there is nothing to infer columns from", paths[0])
 	}
 	var out []schema.Field
-	for _, f := range sch.Fields() {
-		t, err := types.FromArrow(f.Type)
-		if err != nil {
-			return nil, columnError(f.Name, err)
-		}
-		out = append(out, schema.Field{Name: f.Name, Type: t})
+	for _, c := range s.Columns {
+		out = append(out, schema.Field{Name: c.Name, Type: c.Type})
 	}
 	return out, nil
 }
 
-func openParquet(path string) (*pqarrow.FileReader, func(), error) {
-	pf, err := file.OpenParquetFile(path, false)
-	if err != nil {
-		return nil, nil, fail.Wrap(fail.InvalidParameter, err, "Parquet file %s", path)
-	}
-	r, err := pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: vec.ChunkRows}, memory.DefaultAllocator)
-	if err != nil {
-		_ = pf.Close()
-		return nil, nil, fail.Wrap(fail.InvalidParameter, err, "Parquet file %s", path)
-	}
-	return r, func() { _ = pf.Close() }, nil
-}
-
 // openFiles starts a file scan.
 func (e *Engine) openFiles(n *plan.FileScan) (exec.Source, error) {
-	s := &fileSource{node: n}
 	for _, p := range n.Paths {
-		path, err := e.allowed(p)
-		if err != nil {
+		if _, err := e.allowed(p); err != nil {
 			return nil, err
 		}
-		s.paths = append(s.paths, path)
+	}
+	s := &fileSource{engine: e, node: n}
+	for _, c := range n.Cols {
+		s.names = append(s.names, c.Field)
 	}
 	return s, nil
 }
 
 // fileSource reads files one after the other.
 type fileSource struct {
-	node  *plan.FileScan
-	paths []string
+	engine *Engine
+	node   *plan.FileScan
+	names  []string
 
 	mu   sync.Mutex // guards the fields below
 	at   int
-	read func() (*vec.Chunk, error) // of the open file
-	stop func()
+	open *datafile.Reader // of file at-1, or nil
+	file *os.File
 	seq  uint64
 }
 
@@ -130,33 +141,40 @@ func (s *fileSource) Next(ctx context.Context) (*vec.Chunk, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, fail.Wrap(fail.Canceled, err, "reading files")
 		}
-		if s.read == nil {
-			if s.at >= len(s.paths) {
+		if s.open == nil {
+			if s.at >= len(s.node.Paths) {
 				return nil, nil
 			}
-			if err := s.open(s.paths[s.at]); err != nil {
+			var err error
+			if s.open, s.file, err = s.engine.openFile(s.node.Paths[s.at], s.node.Format, s.names); err != nil {
 				return nil, err
 			}
 			s.at++
 		}
-		c, err := s.read()
+		b, err := s.open.Next()
 		if err != nil {
 			return nil, err
 		}
-		if c != nil {
-			c.Seq = s.seq
-			s.seq++
-			return c, nil
+		if b == nil {
+			s.shut()
+			continue
 		}
-		s.shut()
+		c, err := s.chunk(s.node.Paths[s.at-1], b)
+		if err != nil {
+			return nil, err
+		}
+		c.Seq = s.seq
+		s.seq++
+		return c, nil
 	}
 }
 
 func (s *fileSource) shut() {
-	if s.stop != nil {
-		s.stop()
+	if s.open != nil {
+		s.open.Close()
+		_ = s.file.Close()
+		s.open, s.file = nil, nil
 	}
-	s.read, s.stop = nil, nil
 }
 
 // Close implements exec.Source.
@@ -167,174 +185,33 @@ func (s *fileSource) Close() error {
 	return nil
 }
 
-func (s *fileSource) open(path string) error {
-	if s.node.Format == plan.NDJSON {
-		f, err := os.Open(path)
-		if err != nil {
-			return fail.Wrap(fail.InvalidParameter, err, "JSON file")
-		}
-		lines := bufio.NewReaderSize(f, 1<<20)
-		s.read, s.stop = func() (*vec.Chunk, error) { return readJSON(path, lines, s.node.Cols) }, func() { _ = f.Close() }
-		return nil
+// chunk casts the wanted columns of a batch to the types of the first file. A
+// row that cannot be read ends the statement; a member that no object of the
+// batch has is NULL.
+func (s *fileSource) chunk(name string, b *datafile.Batch) (*vec.Chunk, error) {
+	if len(b.Bad) > 0 {
+		return nil, b.Bad[0].In(name)
 	}
-	r, closer, err := openParquet(path)
-	if err != nil {
-		return err
+	at := map[string]int{}
+	for i, c := range b.Columns {
+		at[c.Name] = i
 	}
-	rr, err := r.GetRecordReader(context.Background(), nil, nil)
-	if err != nil {
-		closer()
-		return fail.Wrap(fail.Corrupt, err, "Parquet file %s", path)
-	}
-	s.read = func() (*vec.Chunk, error) {
-		if !rr.Next() {
-			if err := rr.Err(); err != nil && err.Error() != "EOF" {
-				return nil, fail.Wrap(fail.Corrupt, err, "Parquet file %s", path)
-			}
-			return nil, nil
-		}
-		return fileChunk(path, rr.RecordBatch(), s.node.Cols)
-	}
-	s.stop = func() { rr.Release(); closer() }
-	return nil
-}
-
-// fileChunk converts the wanted columns of a record batch, which its reader reuses.
-func fileChunk(path string, rec arrow.RecordBatch, cols []plan.ScanColumn) (*vec.Chunk, error) {
-	c := &vec.Chunk{N: int(rec.NumRows())}
-	for _, col := range cols {
-		idx := rec.Schema().FieldIndices(col.Field)
-		if len(idx) == 0 {
-			return nil, fail.New(fail.UndefinedColumn, "file %s has no column %q", path, col.Field)
-		}
-		v, err := vec.FromArrow(rec.Column(idx[0]), col.Type)
-		if err != nil {
-			return nil, columnError(col.Field, err)
-		}
-		out := vec.New(col.Type, v.N)
-		out.AppendRows(v, nil, v.N)
-		c.Cols = append(c.Cols, out)
-	}
-	return c, nil
-}
-
-// sampleLines is how many lines of a JSON file decide its types.
-const sampleLines = 1000
-
-// jsonSchema infers the fields of a file of JSON lines: BIGINT, DOUBLE, BOOLEAN,
-// TEXT, and JSON for everything else or mixed.
-func jsonSchema(path string) ([]schema.Field, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fail.Wrap(fail.InvalidParameter, err, "JSON file")
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 1<<20)
-	var out []schema.Field
-	index := map[string]int{}
-	for line := 1; line <= sampleLines; line++ {
-		b, err := r.ReadBytes('\n')
-		if len(bytes.TrimSpace(b)) > 0 {
-			if !json.Valid(b) {
-				return nil, fail.New(fail.InvalidJSON, "file %s line %d is not JSON", path, line)
-			}
-			gjson.ParseBytes(b).ForEach(func(k, v gjson.Result) bool {
-				i, ok := index[k.String()]
-				if !ok {
-					i = len(out)
-					index[k.String()] = i
-					out = append(out, schema.Field{Name: k.String(), Type: types.Of(types.Unknown)})
-				}
-				out[i].Type = joinJSON(out[i].Type, v)
-				return true
-			})
-		}
-		if err != nil {
-			break
-		}
-	}
-	for i := range out {
-		if out[i].Type.Kind == types.Unknown {
-			out[i].Type = types.Of(types.Text)
-		}
-	}
-	return out, nil
-}
-
-func joinJSON(t types.Type, v gjson.Result) types.Type {
-	k := types.JSON
-	switch v.Type {
-	case gjson.Null:
-		return t
-	case gjson.String:
-		k = types.Text
-	case gjson.True, gjson.False:
-		k = types.Boolean
-	case gjson.Number:
-		k = types.Int64
-		if strings.ContainsAny(v.Raw, ".eE") {
-			k = types.Double
-		}
-	}
-	switch {
-	case t.Kind == types.Unknown || t.Kind == k:
-		return types.Of(k)
-	case t.Numeric() && (k == types.Int64 || k == types.Double):
-		return types.Of(types.Double)
-	}
-	return types.Of(types.JSON)
-}
-
-// readJSON reads up to a chunk of lines.
-func readJSON(path string, r *bufio.Reader, cols []plan.ScanColumn) (*vec.Chunk, error) {
-	ts := make([]types.Type, len(cols))
-	for i, c := range cols {
-		ts[i] = c.Type
-	}
-	c := vec.NewChunk(ts, vec.ChunkRows)
-	for c.N < vec.ChunkRows {
-		b, rerr := r.ReadBytes('\n')
-		if len(bytes.TrimSpace(b)) > 0 {
-			if !json.Valid(b) {
-				return nil, fail.New(fail.InvalidJSON, "file %s: a line is not JSON: %.60s", path, b)
-			}
-			if err := jsonRow(path, gjson.ParseBytes(b), cols, c); err != nil {
-				return nil, err
-			}
-			c.N++
-		}
-		if rerr != nil {
-			break
-		}
-	}
-	if c.N == 0 {
-		return nil, nil
-	}
-	return c, nil
-}
-
-func jsonRow(path string, doc gjson.Result, cols []plan.ScanColumn, c *vec.Chunk) error {
-	found := map[string]gjson.Result{}
-	doc.ForEach(func(k, v gjson.Result) bool { found[k.String()] = v; return true })
-	for i, col := range cols {
-		v := found[col.Field]
-		val := vec.Value{Type: col.Type, Bool: v.Bool(), Int: v.Int(), Float: v.Float(), Str: v.String()}
-		ok := v.Type == gjson.Null
-		switch col.Type.Kind {
-		case types.Boolean:
-			ok = ok || v.IsBool()
-		case types.Int64, types.Double:
-			ok = ok || v.Type == gjson.Number
-		case types.JSON:
-			val.Str, ok = v.Raw, true
-		default:
-			ok = ok || v.Type == gjson.String
+	c := &vec.Chunk{N: b.N}
+	for _, col := range s.node.Cols {
+		i, ok := at[col.Field]
+		if !ok && s.node.Format != plan.NDJSON {
+			return nil, fail.New(fail.UndefinedColumn, "file %s has no column %q", name, col.Field).WithHint("The first file of a list says what columns there are.")
 		}
 		if !ok {
-			return fail.New(fail.DatatypeMismatch, "file %s: member %q is %.40s where %s is expected from the first lines", path, col.Field, v.Raw, col.Type)
+			c.Cols = append(c.Cols, vec.Const(col.Type, vec.Null(col.Type), b.N))
+			continue
 		}
-		val.Null = v.Type == gjson.Null
-		c.Cols[i].Append(val)
+		v, bad := datafile.Convert(b.Cols[i], col.Type)
+		if len(bad) > 0 {
+			e := datafile.RowError{Place: b.Places[bad[0].Row], Column: col.Field, Value: bad[0].Value, Err: bad[0].Err}
+			return nil, e.In(name)
+		}
+		c.Cols = append(c.Cols, v)
 	}
-	return nil
+	return c, nil
 }

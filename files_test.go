@@ -92,6 +92,30 @@ func TestReadJSON(t *testing.T) {
 	n.want("SELECT a, b, c, d FROM read_json('f.jsonl') ORDER BY a", "1.0\tx\t[1, 2]\tNULL\n2.5\tNULL\tNULL\ttrue")
 }
 
+func TestReadCSV(t *testing.T) {
+	n, dir := filesNode(t)
+	for name, text := range map[string]string{"a.csv": "id;name;day\n1;\"x; y\";2024-01-02\n2;;\n", "b.csv": "day;id\n2024-01-03;3\n", "c.tsv": "v\tw\n1.5\ttrue\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.want("SELECT * FROM read_csv('a.csv') ORDER BY id", "1\tx; y\t2024-01-02\n2\tNULL\tNULL")
+	n.want("SELECT max(day), sum(id) FROM read_csv(['a.csv', 'b.csv'])", "2024-01-03\t6")
+	n.want("SELECT v * 2, NOT w FROM read_csv('c.tsv')", "3.0\tfalse")
+	_, _, err := n.query("CREATE TABLE t AS SELECT id, upper(name) AS name FROM read_csv('a.csv')")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.want("SELECT count(name) FROM t", "1")
+	if err := os.WriteFile(filepath.Join(dir, "late.csv"), []byte("n\n"+strings.Repeat("1\n", 30_000)+"x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = n.query("SELECT sum(n) FROM read_csv('late.csv')")
+	if err == nil || !strings.Contains(err.Error(), `late.csv line 30002, column "n": "x" is not a valid BIGINT`) {
+		t.Error(err)
+	}
+}
+
 func TestFilesThatMayNotBeRead(t *testing.T) {
 	n, dir := filesNode(t)
 	if err := os.WriteFile(filepath.Join(dir, "bad.parquet"), []byte("not parquet at all"), 0o600); err != nil {
@@ -99,6 +123,12 @@ func TestFilesThatMayNotBeRead(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, "bad.jsonl"), []byte("{\"a\": 1}\n{\"a\":\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"bad.csv": "a,b\n1,2\n3\n", "late.csv": "n\n" + strings.Repeat("1\n", 30_000) + "x\n", "wide.csv": "\xff\xfea\x00\n\x00",
+		"empty.csv": "", "one.csv": "a,b\n1,2\n", "other.csv": "a,c\n1,2\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.Symlink("/etc", filepath.Join(dir, "out")); err != nil {
 		t.Fatal(err)
@@ -110,6 +140,13 @@ func TestFilesThatMayNotBeRead(t *testing.T) {
 		"SELECT * FROM read_json('out/passwd')":             fail.PermissionDenied,
 		"SELECT * FROM read_parquet('bad.parquet')":         fail.InvalidParameter,
 		"SELECT * FROM read_json('bad.jsonl')":              fail.InvalidJSON,
+		"SELECT * FROM read_csv('bad.csv')":                 fail.InvalidText,
+		"SELECT * FROM read_csv('late.csv')":                fail.InvalidText,
+		"SELECT * FROM read_csv('wide.csv')":                fail.InvalidEncoding,
+		"SELECT * FROM read_csv('empty.csv')":               fail.InvalidParameter,
+		"SELECT * FROM read_csv('.')":                       fail.InvalidParameter,
+		"SELECT * FROM read_csv(['one.csv', 'other.csv'])":  fail.UndefinedColumn,
+		"SELECT * FROM read_csv('one.csv', delim => ';')":   fail.Unsupported,
 	} {
 		if _, _, err := n.query(sql); !fail.Is(err, code) {
 			t.Errorf("%s: %v, want %s", sql, err, code)

@@ -105,11 +105,11 @@ func (r *Reader) openParquet(in Input, packed bool) error {
 	props.BufferedStreamEnabled = true
 	pf, err := file.NewParquetReader(io.NewSectionReader(in.At, 0, in.Size), file.WithReadProps(props))
 	if err != nil {
-		return fail.Wrap(fail.Corrupt, err, "it is no Parquet file, or it was not written completely")
+		return fail.Wrap(fail.InvalidParameter, err, "it is no Parquet file, or it was not written completely")
 	}
 	pr, err := pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: vec.ChunkRows}, memory.DefaultAllocator)
 	if err != nil {
-		return fail.Wrap(fail.Corrupt, err, "the schema of the Parquet file is broken")
+		return fail.Wrap(fail.InvalidParameter, err, "the schema of the Parquet file is broken")
 	}
 	sch, err := pr.Schema()
 	if err != nil {
@@ -117,13 +117,13 @@ func (r *Reader) openParquet(in Input, packed bool) error {
 	}
 	rr, err := pr.GetRecordReader(context.Background(), nil, nil)
 	if err != nil {
-		return fail.Wrap(fail.Corrupt, err, "the Parquet file cannot be read")
+		return fail.Wrap(fail.InvalidParameter, err, "the Parquet file cannot be read")
 	}
 	r.note = "Parquet"
 	return r.openRecords(sch, func() (arrow.RecordBatch, error) {
 		if !rr.Next() {
 			if err := rr.Err(); err != nil && err != io.EOF {
-				return nil, fail.Wrap(fail.Corrupt, err, "the Parquet file is damaged")
+				return nil, fail.Wrap(fail.InvalidParameter, err, "the Parquet file is damaged")
 			}
 			return nil, nil
 		}
@@ -147,7 +147,7 @@ func guarded(records func() (arrow.RecordBatch, error)) func() (arrow.RecordBatc
 	return func() (rec arrow.RecordBatch, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				rec, err = nil, fail.New(fail.Corrupt, "the file is damaged: %v", v)
+				rec, err = nil, fail.New(fail.InvalidParameter, "the file is damaged: %v", v)
 			}
 		}()
 		return records()
@@ -165,17 +165,17 @@ func (r *Reader) openArrow(in *bufio.Reader, head []byte) (err error) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			err = fail.New(fail.Corrupt, "it is no Arrow IPC file, or it is damaged: %v", v)
+			err = fail.New(fail.InvalidParameter, "it is no Arrow IPC file, or it is damaged: %v", v)
 		}
 	}()
 	ir, err := ipc.NewReader(in)
 	if err != nil {
-		return fail.Wrap(fail.Corrupt, err, "it is no Arrow IPC file, or it is damaged")
+		return fail.Wrap(fail.InvalidParameter, err, "it is no Arrow IPC file, or it is damaged")
 	}
 	return r.openRecords(ir.Schema(), func() (arrow.RecordBatch, error) {
 		if !ir.Next() {
 			if err := ir.Err(); err != nil && err != io.EOF {
-				return nil, fail.Wrap(fail.Corrupt, err, "the Arrow file is damaged")
+				return nil, fail.Wrap(fail.InvalidParameter, err, "the Arrow file is damaged")
 			}
 			return nil, nil
 		}

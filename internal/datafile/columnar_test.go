@@ -143,7 +143,7 @@ func TestParquetNeedsAFile(t *testing.T) {
 	if _, err := Open(inputOf(packed("gz", data)), Options{}); !fail.Is(err, fail.Unsupported) {
 		t.Error(err)
 	}
-	if _, err := Open(inputOf(data[:len(data)-9]), Options{}); !fail.Is(err, fail.Corrupt) {
+	if _, err := Open(inputOf(data[:len(data)-9]), Options{}); !fail.Is(err, fail.InvalidParameter) {
 		t.Error(err)
 	}
 }

@@ -65,7 +65,7 @@ func ParseFormat(s string) (Format, error) {
 const sampleBytes = 256 << 10
 
 // Open finds out what a file is and reads it. It may read from the input at
-// once. Errors: fail.InvalidEncoding, fail.InvalidParameter, fail.Corrupt, each
+// once. Errors: fail.InvalidEncoding, fail.InvalidParameter, each
 // with the file's name.
 func Open(in Input, o Options) (*Reader, error) {
 	r, err := open(in, o)
@@ -127,13 +127,13 @@ func decompress(raw *bufio.Reader) (plain *bufio.Reader, done func(), packed boo
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(raw)
 		if err != nil {
-			return nil, nil, true, fail.Wrap(fail.Corrupt, err, "the gzip header is broken")
+			return nil, nil, true, fail.Wrap(fail.InvalidParameter, err, "the gzip header is broken")
 		}
 		return bufio.NewReaderSize(unpacked{z}, sampleBytes), func() { _ = z.Close() }, true, nil
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(512<<20))
 		if err != nil {
-			return nil, nil, true, fail.Wrap(fail.Corrupt, err, "the zstd header is broken")
+			return nil, nil, true, fail.Wrap(fail.InvalidParameter, err, "the zstd header is broken")
 		}
 		return bufio.NewReaderSize(unpacked{z}, sampleBytes), z.Close, true, nil
 	}
@@ -167,7 +167,7 @@ func (u unpacked) Read(p []byte) (int, error) {
 	case nil, io.EOF, io.ErrUnexpectedEOF:
 		return n, err
 	}
-	return n, fail.Wrap(fail.Corrupt, err, "the compressed data is broken")
+	return n, fail.Wrap(fail.InvalidParameter, err, "the compressed data is broken")
 }
 
 // magic is the format that the first bytes say without doubt, or "".

@@ -194,13 +194,15 @@ func named(name string, err error) error {
 		e.Message = name + ": " + e.Message
 		return &e
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fail.New(fail.Corrupt, "%s ends in the middle", name).WithHint("It was not written or copied completely.")
+		return fail.New(fail.InvalidParameter, "%s ends in the middle", name).WithHint("It was not written or copied completely.")
 	}
 	return fail.Wrap(fail.InvalidParameter, err, "%s", name)
 }
 
 // Error is the row's error with its place, as one line of text.
-func (e *RowError) Error() string {
+func (e *RowError) Error() string { return e.place() + ": " + e.Err.Error() }
+
+func (e *RowError) place() string {
 	at := fmt.Sprintf("row %d", e.Row)
 	if e.Line > 0 {
 		at = fmt.Sprintf("line %d", e.Line)
@@ -208,7 +210,14 @@ func (e *RowError) Error() string {
 	if e.Column != "" {
 		at += fmt.Sprintf(", column %q", e.Column)
 	}
-	return at + ": " + e.Err.Error()
+	return at
+}
+
+// In is the row's error as a person reads it: file, line, column, reason, cure.
+func (e *RowError) In(file string) error {
+	out := *fail.As(e.Err)
+	out.Message = file + " " + e.place() + ": " + out.Message
+	return &out
 }
 
 // Unwrap is the cause.

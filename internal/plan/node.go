@@ -119,6 +119,7 @@ type FileFormat string
 const (
 	Parquet FileFormat = "parquet"
 	NDJSON  FileFormat = "json"
+	CSV     FileFormat = "csv"
 )
 
 // FileScan reads files of the operator's allowed directories.

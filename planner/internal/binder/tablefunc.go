@@ -26,6 +26,8 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 		node, err = b.series(name, x.Call, lateralScope(outer, left))
 	case "read_parquet":
 		node, err = b.fileScan(name, plan.Parquet, x.Call)
+	case "read_csv", "read_csv_auto":
+		node, err = b.fileScan(name, plan.CSV, x.Call)
 	case "read_json", "read_ndjson", "read_json_auto":
 		node, err = b.fileScan(name, plan.NDJSON, x.Call)
 	default:
@@ -52,7 +54,6 @@ var laterFunctions = map[string]string{
 	"hybrid_search": "Use rrf(vector_search(…), text_search(…))",
 	"rerank":        "Rerank on the client",
 	"unnest":        "Store one row for each element",
-	"read_csv":      "Convert the file to Parquet and use read_parquet",
 	"read_lance":    "Convert the file to Parquet and use read_parquet",
 }
 
@@ -297,13 +298,20 @@ func (b *Binder) seriesOf(name string, args []expr.Expr, call *ast.FuncCall) (pl
 	return &plan.Filter{Input: out, Pred: &expr.Compare{Op: expr.Ne, Left: out.Col.Ref(), Right: args[1]}}, nil
 }
 
+// fileOptions are options of other systems; here the file itself tells.
+var fileOptions = map[plan.FileFormat][]string{
+	plan.CSV:     {"delim", "sep", "header", "quote", "escape", "nullstr", "columns", "types", "auto_detect", "sample_size", "skip", "all_varchar", "ignore_errors", "union_by_name", "filename", "compression"},
+	plan.NDJSON:  {"columns", "format", "records", "sample_size", "union_by_name", "filename", "ignore_errors", "compression"},
+	plan.Parquet: {"union_by_name", "filename", "hive_partitioning", "file_row_number"},
+}
+
 // fileScan is read_parquet('path') or read_parquet(['a', 'b']).
 func (b *Binder) fileScan(name string, format plan.FileFormat, call *ast.FuncCall) (plan.Node, error) {
 	if b.env.Files == nil {
 		return nil, b.fail(fail.PermissionDenied, call.Pos(), "files cannot be read here").
 			WithHint("The operator allows directories with --data")
 	}
-	args, err := b.match(&signature{name: name, positional: []string{"path"}}, call)
+	args, err := b.match(&signature{name: name, positional: []string{"path"}, later: fileOptions[format]}, call)
 	if err != nil {
 		return nil, err
 	}

@@ -262,8 +262,8 @@ func (d *design) setKey(t *target) error {
 		}
 		c := &t.cols[i]
 		c.key, c.notNull = k+1, true
-		if c.typ.Kind != types.Text && !c.typ.Integer() {
-			return fail.New(fail.WrongObjectType, "the key column %q is %s; keys are TEXT, INT or BIGINT", c.name, c.typ).
+		if c.typ.Kind != types.Text && c.typ.Kind != types.UUID && !c.typ.Integer() {
+			return fail.New(fail.WrongObjectType, "the key column %q is %s; keys are TEXT, INT, BIGINT or UUID", c.name, c.typ).
 				WithHint("Load it as text: --type %s=TEXT", c.name)
 		}
 	}

@@ -245,7 +245,7 @@ func (r *reporter) add(file string, e datafile.RowError) error {
 		}
 	}
 	if r.first == nil {
-		r.first = atPlace(file, e)
+		r.first = e.In(file)
 	}
 	if r.count <= r.max {
 		return nil
@@ -258,20 +258,6 @@ func (r *reporter) add(file string, e datafile.RowError) error {
 		first.Hint = strings.TrimPrefix(first.Hint, ". ")
 	}
 	return &first
-}
-
-// atPlace is a row's error as a person reads it: file, line, column, value, reason.
-func atPlace(file string, e datafile.RowError) error {
-	out := *fail.As(e.Err)
-	at := fmt.Sprintf("%s row %d", file, e.Row)
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s line %d", file, e.Line)
-	}
-	if e.Column != "" {
-		at += fmt.Sprintf(", column %q", e.Column)
-	}
-	out.Message = at + ": " + out.Message
-	return &out
 }
 
 // doubt notes rows of a table of which nobody knows how often they are in.
