@@ -64,6 +64,31 @@ func TestACutAnswerIsNeverAShortOne(t *testing.T) {
 	}
 }
 
+// TestGoReadersSeeTheCut: Arrow's reader over the body itself does not take the
+// part for the whole.
+func TestGoReadersSeeTheCut(t *testing.T) {
+	for _, broken := range []error{nil, fail.New(fail.DivisionByZero, "x")} {
+		s := serve(t, scripted(3, broken), Options{})
+		resp, err := s.srv.Client().Do(s.request("POST", "/v1/sql", `{"sql":"q"}`, "Accept", mediaArrow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reader, err := ipc.NewReader(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := int64(0)
+		for reader.Next() {
+			rows += reader.RecordBatch().NumRows()
+		}
+		if (reader.Err() == nil) != (broken == nil) || broken == nil && rows != 300 {
+			t.Errorf("broken by %v: %d rows, then %v", broken, rows, reader.Err())
+		}
+		reader.Release()
+		resp.Body.Close()
+	}
+}
+
 // TestAWholeAnswerEnds is the control of the test above.
 func TestAWholeAnswerEnds(t *testing.T) {
 	s := serve(t, scripted(3, nil), Options{})
