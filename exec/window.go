@@ -30,7 +30,7 @@ func (q *query) buildWindow(n *plan.Window) (stream, error) {
 		return stream{}, err
 	}
 	w := op.NewWindow(len(in.cols), len(n.PartitionBy), stored, dirs, q.tracker(n, n.Name()))
-	w.Calls = calls
+	w.Calls, w.SameHash = calls, q.opt.SameHash
 	q.fill(n, in, w)
 	tasks := sched.Branch{Open: func(context.Context) (sched.Morsels, error) { return w.Tasks(), nil }}
 	q.pipelines = append(q.pipelines, sched.Pipeline{Branches: []sched.Branch{tasks}, Sink: q.profile.sink(n, w.Results())})

@@ -108,13 +108,16 @@ func (a *pairAgg) Merge(other expr.Accumulator, groups, into []uint32) error {
 
 func (a *pairAgg) Finish(out *vec.Vector, from, n int) error {
 	for g := from; g < from+n; g++ {
-		p := &a.groups[g]
-		if p.n < a.least || !a.defined(p) {
-			out.AppendNull()
-			continue
-		}
-		x := a.value(p)
-		out.Append(vec.Value{Type: out.Type, Float: x, Int: int64(x)})
+		a.appendResult(out, &a.groups[g])
 	}
 	return nil
+}
+
+func (a *pairAgg) appendResult(out *vec.Vector, p *pairMoments) {
+	if p.n < a.least || !a.defined(p) {
+		out.AppendNull()
+		return
+	}
+	x := a.value(p)
+	out.Append(vec.Value{Type: out.Type, Float: x, Int: int64(x)})
 }

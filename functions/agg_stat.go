@@ -42,41 +42,54 @@ func (a *moments) Update(groups []uint32, args []*vec.Vector, rows []int32) erro
 	return nil
 }
 
+// moment is the state of one group.
+type moment struct{ n, mean, m2 float64 }
+
+func (m *moment) merge(o moment) {
+	if o.n == 0 {
+		return
+	}
+	n := m.n + o.n
+	d := o.mean - m.mean
+	m.m2 += o.m2 + d*d*m.n*o.n/n
+	m.mean += d * o.n / n
+	m.n = n
+}
+
 func (a *moments) Merge(other expr.Accumulator, groups, into []uint32) error {
 	o, ok := other.(*moments)
 	if !ok {
 		return mismatch(a, other)
 	}
 	for g, to := range pairs(groups, into) {
-		if o.n[g] == 0 {
-			continue
-		}
-		n := a.n[to] + o.n[g]
-		d := o.mean[g] - a.mean[to]
-		a.m2[to] += o.m2[g] + d*d*a.n[to]*o.n[g]/n
-		a.mean[to] += d * o.n[g] / n
-		a.n[to] = n
+		m := moment{a.n[to], a.mean[to], a.m2[to]}
+		m.merge(moment{o.n[g], o.mean[g], o.m2[g]})
+		a.n[to], a.mean[to], a.m2[to] = m.n, m.mean, m.m2
 	}
 	return nil
 }
 
 func (a *moments) Finish(out *vec.Vector, from, n int) error {
 	for g := from; g < from+n; g++ {
-		div := a.n[g]
-		if a.sample {
-			div--
-		}
-		if div <= 0 {
-			out.AppendNull()
-			continue
-		}
-		x := a.m2[g] / div
-		if a.root {
-			x = math.Sqrt(x)
-		}
-		out.Append(vec.Double(x))
+		a.appendResult(out, moment{a.n[g], a.mean[g], a.m2[g]})
 	}
 	return nil
+}
+
+func (a *moments) appendResult(out *vec.Vector, m moment) {
+	div := m.n
+	if a.sample {
+		div--
+	}
+	if div <= 0 {
+		out.AppendNull()
+		return
+	}
+	x := m.m2 / div
+	if a.root {
+		x = math.Sqrt(x)
+	}
+	appendFixed(out, &out.Float64s, x)
 }
 
 // median keeps all values.

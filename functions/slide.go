@@ -114,28 +114,24 @@ func (a *exact) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, o
 	var sum wide
 	var n int64
 	var failed error
-	value := func(r int) (w wide) {
-		switch v.Type.Kind {
-		case types.Int32:
-			w.addInt(int64(v.Int32s[r]))
-		case types.Int64:
-			w.addInt(v.Int64s[r])
-		default:
-			w.add(v.Decimals[r])
-		}
-		return w
-	}
-	take := func(r int) {
+	take, drop := func(r int) {
 		if v.Valid.Get(r) {
-			sum.merge(value(r))
+			sum.add(v.Decimals[r])
 			n++
 		}
-	}
-	drop := func(r int) {
+	}, func(r int) {
 		if v.Valid.Get(r) {
-			sum.sub(value(r))
+			var w wide
+			w.add(v.Decimals[r])
+			sum.sub(w)
 			n--
 		}
+	}
+	switch v.Type.Kind {
+	case types.Int32:
+		take, drop = sumInts(v.Int32s, v.Valid, &sum, &n)
+	case types.Int64:
+		take, drop = sumInts(v.Int64s, v.Valid, &sum, &n)
 	}
 	err := slide(ctx, lo, hi, take, drop, func() { sum, n = wide{}, 0 }, func() {
 		if failed != nil {
@@ -151,6 +147,24 @@ func (a *exact) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, o
 		err = failed
 	}
 	return err
+}
+
+// sumInts takes integers into a sum, and drops them.
+func sumInts[T int32 | int64](vals []T, valid vec.Bitmap, sum *wide, n *int64) (take, drop func(r int)) {
+	take = func(r int) {
+		if valid.Get(r) {
+			sum.addInt(int64(vals[r]))
+			*n++
+		}
+	}
+	drop = func(r int) {
+		if valid.Get(r) {
+			x := int64(vals[r])
+			sum.sub(wide{lo: uint64(x), mid: uint64(x >> 63), hi: x >> 63})
+			*n--
+		}
+	}
+	return take, drop
 }
 
 // appendResult appends the result of a sum of n values.
@@ -204,6 +218,39 @@ func (d *frameSum) add(o frameSum) {
 	d.odd += o.odd
 }
 
+// slideFold moves over frames with states that cannot be taken apart: front holds
+// the folds from each row to before some middle of the frame, the first row's last;
+// back is the fold from there to the frame's end. emit is given the fold of the
+// frame of result i.
+func slideFold[T any](ctx context.Context, lo, hi []int32, one func(r int) T, merge func(to *T, o T), emit func(i int, total T)) error {
+	var front []T
+	var back, none T
+	end, i := 0, -1
+	take := func(r int) {
+		merge(&back, one(r))
+		end = r + 1
+	}
+	drop := func(r int) {
+		if len(front) == 0 {
+			var sum T
+			for i := end - 1; i >= r; i-- {
+				merge(&sum, one(i))
+				front = append(front, sum)
+			}
+			back = none
+		}
+		front = front[:len(front)-1]
+	}
+	return slide(ctx, lo, hi, take, drop, func() { front, back = front[:0], none }, func() {
+		i++
+		total := back
+		if len(front) > 0 {
+			merge(&total, front[len(front)-1])
+		}
+		emit(i, total)
+	})
+}
+
 // Slide implements expr.Slider.
 func (a *floats) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, out *vec.Vector) error {
 	v := args[0]
@@ -217,34 +264,8 @@ func (a *floats) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, 
 		}
 		return d
 	}
-	// front holds the sums from each row to before some middle of the frame, the
-	// first row's last; back is the sum from there to the frame's end.
-	var front []frameSum
-	var back frameSum
-	end := 0
-	take := func(r int) {
-		back.add(one(r))
-		end = r + 1
-	}
-	drop := func(r int) {
-		if len(front) == 0 {
-			var sum frameSum
-			for i := end - 1; i >= r; i-- {
-				sum.add(one(i))
-				front = append(front, sum)
-			}
-			back = frameSum{}
-		}
-		front = front[:len(front)-1]
-	}
 	var failed error
-	i := -1
-	err := slide(ctx, lo, hi, take, drop, func() { front, back = front[:0], frameSum{} }, func() {
-		i++
-		total := back
-		if len(front) > 0 {
-			total.add(front[len(front)-1])
-		}
+	err := slideFold(ctx, lo, hi, one, (*frameSum).add, func(i int, total frameSum) {
 		if total.n == 0 {
 			out.AppendNull()
 			return
@@ -265,6 +286,30 @@ func (a *floats) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, 
 		err = failed
 	}
 	return err
+}
+
+// Slide implements expr.Slider.
+func (a *moments) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, out *vec.Vector) error {
+	v := args[0]
+	one := func(r int) (m moment) {
+		if v.Valid.Get(r) {
+			m = moment{n: 1, mean: v.Float64s[r]}
+		}
+		return m
+	}
+	return slideFold(ctx, lo, hi, one, (*moment).merge, func(_ int, total moment) { a.appendResult(out, total) })
+}
+
+// Slide implements expr.Slider.
+func (a *pairAgg) Slide(ctx context.Context, args []*vec.Vector, lo, hi []int32, out *vec.Vector) error {
+	y, x := args[0], args[1]
+	one := func(r int) (p pairMoments) {
+		if y.Valid.Get(r) && x.Valid.Get(r) {
+			p = pairMoments{n: 1, my: y.Float64s[r], mx: x.Float64s[r]}
+		}
+		return p
+	}
+	return slideFold(ctx, lo, hi, one, (*pairMoments).merge, func(_ int, total pairMoments) { a.appendResult(out, &total) })
 }
 
 // scaledMean is the mean of values whose plain sum overflows.

@@ -50,9 +50,18 @@ func sortRows(ctx context.Context, keys []*vec.Vector, dirs []Direction, n int, 
 	}
 	defer account.Shrink(int64(n) * entryBytes)
 	rows := kernel.Identity(n)
-	s := &sorter{ctx: ctx, keys: keys, dirs: dirs}
+	s := newSorter(ctx, keys, dirs, n)
 	s.sort(rows, 0)
 	return rows, s.err
+}
+
+// newSorter returns a sorter of at most n rows at a time. Its scratch is entryBytes a row.
+func newSorter(ctx context.Context, keys []*vec.Vector, dirs []Direction, n int) *sorter {
+	s := &sorter{ctx: ctx, keys: keys, dirs: dirs}
+	if n > smallRun {
+		s.a, s.b = make([]entry, n), make([]entry, n)
+	}
+	return s
 }
 
 // smallRun is the length up to which rows are sorted by comparing them.
@@ -92,9 +101,6 @@ func (s *sorter) checked(k int, a, b int32) int {
 // sortPrefix parts the NULLs, sorts the rest by 64-bit prefixes, then the runs of ties.
 func (s *sorter) sortPrefix(rows []int32, k int) {
 	key, dir := s.keys[k], s.dirs[k]
-	if s.a == nil {
-		s.a, s.b = make([]entry, len(rows)), make([]entry, len(rows))
-	}
 	es := s.a[:0]
 	s.nulls = s.nulls[:0]
 	hasNulls := key.HasNulls()

@@ -45,14 +45,16 @@ type WindowFrame struct {
 	lo, hi vec.Value
 }
 
-// Window is a sink that holds all rows, sorts them by partition and order once,
-// and computes its calls over them. Its result has the rows in the input's order.
+// Window is a sink that holds all rows, parts them by hash, sorts each partition
+// once, and computes its calls over them. Its result has the rows in the input's order.
 //
-// It works in two pipelines: the first fills it; the second, of Tasks and
-// Results, computes whole partitions at a time, by several workers.
+// It works in two pipelines: the first fills it and parts the rows; the second, of
+// Tasks and Results, sorts and computes partitions, by several workers.
 type Window struct {
 	buffers
 	Calls []WindowCall
+	// SameHash makes all hashes equal, for tests.
+	SameHash bool
 	// Parts and Orders count the stored expressions that part and order the rows:
 	// the first of them.
 	Parts, Orders int
@@ -62,7 +64,8 @@ type Window struct {
 	width  int
 	out    mem.Account
 	table  *Table
-	// order lists the rows as sorted, place[r] is where row r lies in it; nil when
+	// order lists the rows by partition and, when the tasks are done, as sorted;
+	// place[r] is where row r lies in it, or where its results lie. Both are nil where
 	// that is the input's order.
 	order, place []int32
 	// starts are the begins of the partitions in order; a task is a range of them.
@@ -102,7 +105,8 @@ func (w *Window) Local(k *sched.Worker) (sched.Local, error) {
 // taskRows is how many rows a task takes at least, if there are so many.
 const taskRows = 16 << 10
 
-// Finalize implements sched.Sink: it sorts the rows and cuts them into tasks.
+// Finalize implements sched.Sink: it parts the rows and cuts them into tasks, which
+// sort them.
 func (w *Window) Finalize(k *sched.Worker) (err error) {
 	for i := range w.Calls {
 		if err := w.Calls[i].Frame.offsets(k.Env); err != nil {
@@ -112,23 +116,10 @@ func (w *Window) Finalize(k *sched.Worker) (err error) {
 	if w.table, err = concat(k.Ctx, w.stored.Types, w.all, &w.out); err != nil {
 		return err
 	}
-	n := w.table.N
-	if keys := w.Parts + w.Orders; keys > 0 {
-		cols := w.stored.Columns(w.table.Cols)[:keys]
-		if w.order, err = sortRows(k.Ctx, cols, w.dirs, n, &w.out); err != nil {
-			return err
-		}
-		if err := w.out.Grow(4 * int64(n)); err != nil {
-			return err
-		}
-		w.place = make([]int32, n)
-		for i, r := range w.order {
-			w.place[r] = int32(i)
-		}
-	}
-	if err := w.partitions(k.Ctx); err != nil {
+	if err := w.part(k); err != nil {
 		return err
 	}
+	w.cutTasks()
 	w.results = make([][]windowResult, len(w.Calls))
 	for i := range w.results {
 		w.results[i] = make([]windowResult, len(w.tasks))
@@ -158,39 +149,6 @@ func (f *WindowFrame) offsets(env *expr.Env) error {
 		}
 	}
 	return nil
-}
-
-// partitions finds the begins of the partitions and groups them into tasks.
-func (w *Window) partitions(ctx context.Context) error {
-	n := w.table.N
-	if n == 0 {
-		return nil
-	}
-	w.starts = []int32{0}
-	for from := 1; from < n && w.Parts > 0; from += checkEvery {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		to := min(n, from+checkEvery)
-		fresh := make([]bool, to-from+1)
-		for _, at := range w.stored.At[:w.Parts] {
-			changes(kernel.Gather(w.table.Cols[at], w.order[from-1:to]), fresh)
-		}
-		for i, f := range fresh {
-			if f {
-				w.starts = append(w.starts, int32(from-1+i))
-			}
-		}
-	}
-	for from := 0; from < len(w.starts); {
-		to := from + 1
-		for to < len(w.starts) && w.starts[to]-w.starts[from] < taskRows {
-			to++
-		}
-		w.tasks = append(w.tasks, [2]int{from, to})
-		from = to
-	}
-	return w.out.Grow(8 * int64(len(w.starts)))
 }
 
 // changes marks the rows of a flat column that differ from the row before; the
@@ -281,6 +239,9 @@ func (l *windowLocal) Push(c *vec.Chunk, _ sched.Pos) error {
 	t := int(c.Seq)
 	part := newWindowPart(l.ctx, l.w, l.w.tasks[t], &l.account)
 	defer part.close()
+	if err := part.sort(); err != nil {
+		return err
+	}
 	for i := range l.w.Calls {
 		r, err := part.call(&l.w.Calls[i])
 		if err != nil {
