@@ -240,6 +240,9 @@ func (s *Shell) doCopy(ctx context.Context, args string) error {
 // writeFile writes an answer under a temporary name first, so that a file is
 // never half of a result.
 func writeFile(ctx context.Context, file string, a *Answer, format render.Format) (rows int, err error) {
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
+		return writeThrough(ctx, file, a, format)
+	}
 	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*")
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -265,6 +268,22 @@ func writeFile(ctx context.Context, file string, a *Answer, format render.Format
 		return rows, err
 	}
 	return rows, os.Rename(f.Name(), file)
+}
+
+// writeThrough writes to what is no plain file, as /dev/stdout, a pipe or a link,
+// and leaves it where it is.
+func writeThrough(ctx context.Context, file string, a *Answer, format render.Format) (rows int, err error) {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return 0, fail.Wrap(fail.InvalidParameter, err, "cannot write")
+	}
+	w, err := render.New(f, a.Columns, render.Options{Format: format})
+	if err == nil {
+		if rows, _, err = pour(ctx, a.Rows, w, -1); err == nil {
+			err = w.End()
+		}
+	}
+	return rows, errors.Join(err, f.Close())
 }
 
 // parseCopy reads (QUERY) TO 'FILE' [FORMAT name] and NAME TO 'FILE'.

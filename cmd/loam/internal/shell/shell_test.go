@@ -359,6 +359,32 @@ func TestPager(t *testing.T) {
 	}
 }
 
+// TestCopyLeavesLinksAndDevices: what is no plain file is written to, not replaced.
+func TestCopyLeavesLinksAndDevices(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target.csv"), filepath.Join(dir, "link.csv")
+	if err := os.WriteFile(target, []byte("a longer text than the result\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, link); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	var out, errs bytes.Buffer
+	s := New(Config{Conn: openTest(t), Out: &out, Err: &errs, Clock: still(), Format: render.Table})
+	if !s.Run(t.Context(), "\\copy (SELECT 1 AS a) TO "+link+"\n\\copy (SELECT 1 AS a) TO "+os.DevNull+" FORMAT csv") {
+		t.Fatal(errs.String())
+	}
+	text, err := os.ReadFile(target)
+	if err != nil || string(text) != "a\n1\n" {
+		t.Errorf("the target holds %q, %v", text, err)
+	}
+	for _, f := range []string{link, os.DevNull} {
+		if info, err := os.Lstat(f); err != nil || info.Mode().IsRegular() {
+			t.Errorf("%s was replaced by a plain file: %v", f, err)
+		}
+	}
+}
+
 // TestSpinner shows after half a second and clears its line.
 func TestSpinner(t *testing.T) {
 	var out bytes.Buffer
