@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -168,7 +167,8 @@ func TestLoadUsage(t *testing.T) {
 			t.Errorf("loam load %q: exit %d\nout %q\nerr %q", c.args, code, out, errs)
 		}
 	}
-	if _, err := parseLoad([]string{"-h"}); err != flag.ErrHelp {
-		t.Error(err)
+	code, _, errs := captured(t, func() int { return loadCommand(context.Background(), []string{"-h"}) })
+	if code != 0 || !strings.Contains(errs, "--chunk WORDS") || !strings.Contains(errs, "Exit codes:") {
+		t.Errorf("exit %d\n%s", code, errs)
 	}
 }
