@@ -288,3 +288,19 @@ func TestReadersThatStop(t *testing.T) {
 		resp.Body.Close()
 	}
 }
+
+// TestHeadReadsNoRows: it answers with the headers of GET.
+func TestHeadReadsNoRows(t *testing.T) {
+	s := real(t, Options{})
+	s.run("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (0)")
+	path := "/v1/namespaces/public/tables/t/rows?filter=1/a%20=%201"
+	if r := s.do("GET", path, ""); r.StatusCode != 400 {
+		t.Fatalf("the rows can be read: %d %s", r.StatusCode, r.body)
+	}
+	for _, accept := range tables {
+		r := s.do("HEAD", path, "", "Accept", accept)
+		if r.StatusCode != 200 || r.body != "" || r.Header.Get(headerQueryID) == "" || !strings.HasPrefix(r.Header.Get("Content-Type"), accept) {
+			t.Errorf("%s: %d %v %q", accept, r.StatusCode, r.Header, r.body)
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (a *api) handle(e endpoint) http.Handler {
 	pattern := e.pattern()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := a.opts.Clock.Mono()
-		out := &answer{ResponseWriter: w, chunked: r.ProtoAtLeast(1, 1)}
+		out := &answer{ResponseWriter: w, chunked: r.ProtoAtLeast(1, 1), head: r.Method == http.MethodHead}
 		if e.rows {
 			out.stall, out.now = a.opts.StallTimeout, a.opts.Clock.Now
 			defer out.unhurried()

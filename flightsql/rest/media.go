@@ -85,6 +85,14 @@ func quality(header, media string) float64 {
 // tables are the media types of rows.
 var tables = []string{mediaJSON, mediaNDJSON, mediaCSV, mediaArrow}
 
+// mediaOf is the media type that an encoder writes; nil is Arrow.
+func mediaOf(enc encoder) string {
+	if enc == nil {
+		return mediaArrow
+	}
+	return enc.media()
+}
+
 // encoderOf is the encoder of a media type of tables; nil is Arrow.
 func encoderOf(media string, objects bool) encoder {
 	switch media {

@@ -85,7 +85,13 @@ func (r *result) send(ctx context.Context, w *answer, enc encoder) (err error) {
 			err = closed
 		}
 	}()
-	if enc == nil {
+	switch {
+	case w.head:
+		r.headers(w.Header())
+		w.Header().Set("Content-Type", contentType(mediaOf(enc)))
+		w.WriteHeader(http.StatusOK)
+		return nil
+	case enc == nil:
 		return r.sendArrow(ctx, w)
 	}
 	return r.sendText(ctx, w, enc)
@@ -210,6 +216,8 @@ type answer struct {
 	http.ResponseWriter
 	begun bool
 	code  int
+	// head is an answer to HEAD: rows are not read for it.
+	head bool
 	// chunked bodies have an end of their own.
 	chunked bool
 	// stall bounds each write, on the clock now; 0 does not.
