@@ -80,11 +80,10 @@ func (b *bulk) read(ctx context.Context, body io.Reader) (next int64, err error)
 	in := bufio.NewReaderSize(body, 64<<10)
 	done := int64(0)
 	for line := int64(1); ; line++ {
-		text, err := readLine(in)
-		if err != nil && !errors.Is(err, io.EOF) {
+		text, last, err := readLine(in)
+		if err != nil {
 			return done + 1, err
 		}
-		last := err != nil
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			b.docs, b.lines, b.size = append(b.docs, text), append(b.lines, line), b.size+len(text)
 		}
@@ -100,17 +99,21 @@ func (b *bulk) read(ctx context.Context, body io.Reader) (next int64, err error)
 	}
 }
 
-// readLine is the next line, io.EOF with the last one.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
+// readLine is the next line, and whether it is the last one.
+func readLine(in *bufio.Reader) (line []byte, last bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+		switch {
+		case err == nil:
+			return line, false, nil
+		case errors.Is(err, io.EOF):
+			return line, true, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, false, err
 		}
 		if len(line) > maxLineBytes {
-			return nil, fail.New(fail.TooLarge, "a line is longer than %d bytes", maxLineBytes).WithHint("A document ends with its line.")
+			return nil, false, fail.New(fail.TooLarge, "a line is longer than %d bytes", maxLineBytes).WithHint("A document ends with its line.")
 		}
 	}
 }
