@@ -70,47 +70,63 @@ type registry struct {
 	help                   []expr.FuncHelp
 }
 
+// groups are the tables in the order of docs/functions.md.
+var groups = []struct {
+	name, kind string
+	defs       []def
+}{
+	{"Operators", "scalar", operatorTable}, {"NULL and choice", "scalar", nullTable}, {"NULL and choice", "scalar", choiceTable},
+	{"Numbers", "scalar", mathTable}, {"Numbers", "scalar", numberTable},
+	{"Text", "scalar", textTable}, {"Text", "scalar", wordTable}, {"Text", "scalar", similarTable},
+	{"Patterns", "scalar", patternTable}, {"Hashes and encodings", "scalar", encodeTable},
+	{"Dates and times", "scalar", timeTable}, {"Dates and times", "scalar", calendarTable}, {"Dates and times", "scalar", clockTable}, {"Dates and times", "scalar", formatTable},
+	{"JSON", "scalar", jsonTable}, {"JSON", "scalar", jsonMakeTable}, {"Lists", "scalar", listTable}, {"Lists", "scalar", setTable},
+	{"Structs and maps", "scalar", nestedTable}, {"Vectors", "scalar", vectorTable}, {"The session and its values", "scalar", sessionTable},
+	{"Aggregates", "aggregate", aggregateTable}, {"Aggregates", "aggregate", orderedTable}, {"Aggregates", "aggregate", regrTable},
+	{"Window functions", "window", windowTable},
+}
+
 // Default returns the registry of all built-in functions. It is built once per
 // call and immutable.
 func Default() expr.Registry {
 	r := &registry{scalars: map[string]*entry{}, aggs: map[string]*entry{}, windows: map[string]*entry{}}
-	for _, table := range [][]def{
-		operatorTable, mathTable, textTable, patternTable, timeTable, nullTable,
-		clockTable, calendarTable, formatTable, numberTable, encodeTable, similarTable, wordTable, choiceTable,
-		jsonTable, jsonMakeTable, vectorTable, listTable, setTable, nestedTable, sessionTable,
-	} {
-		for _, d := range table {
-			r.add(r.scalars, d, "scalar")
+	for _, g := range groups {
+		for _, d := range g.defs {
+			r.add(g.name, d, g.kind)
 		}
 	}
-	for _, table := range [][]def{aggregateTable, orderedTable, regrTable} {
-		for _, d := range table {
-			r.add(r.aggs, d, "aggregate")
-		}
-	}
-	for _, d := range windowTable {
-		r.add(r.windows, d, "window")
-	}
-	sort.Slice(r.help, func(i, j int) bool { return r.help[i].Name < r.help[j].Name })
+	sort.SliceStable(r.help, func(i, j int) bool { return r.help[i].Name < r.help[j].Name })
 	return r
 }
 
-func (r *registry) add(to map[string]*entry, d def, kind string) {
+// add registers a definition under all its names.
+func (r *registry) add(group string, d def, kind string) {
+	to, shown := r.scalars, examples
+	switch kind {
+	case "aggregate":
+		to, shown = r.aggs, aggregateExamples
+	case "window":
+		to, shown = r.windows, windowExamples
+	}
 	names := strings.Fields(d.names)
-	if d.form != "" {
-		for _, n := range names {
-			r.help = append(r.help, expr.FuncHelp{Name: n, Kind: kind, Signature: n + "(" + d.form + ")", Help: d.help})
-		}
-		return
+	if d.example == "" {
+		d.example = shown[names[0]]
 	}
 	e := &entry{name: names[0], help: d.help, apart: d.apart}
 	for i := range d.sigs {
 		e.overloads = append(e.overloads, d.ready(names[0], &d.sigs[i], kind))
 	}
 	for _, n := range names {
+		h := expr.FuncHelp{Name: n, Of: names[0], Group: group, Kind: kind, Help: d.help, Example: d.example}
+		if d.form != "" {
+			h.Signature = n + "(" + d.form + ")"
+			r.help = append(r.help, h)
+			continue
+		}
 		to[n] = e
 		for _, o := range e.overloads {
-			r.help = append(r.help, expr.FuncHelp{Name: n, Kind: kind, Signature: o.signature(n), Help: d.help})
+			h.Signature = o.signature(n)
+			r.help = append(r.help, h)
 		}
 	}
 }
@@ -140,7 +156,7 @@ func (d *def) ready(name string, s *sig, kind string) *overload {
 
 // signature prints an overload as SHOW FUNCTIONS and errors do.
 func (o *overload) signature(name string) string {
-	in := strings.ToUpper(strings.ReplaceAll(o.in, "astext", "any"))
+	in := strings.ToUpper(strings.NewReplacer("astext", "any", "jsontext", "json").Replace(o.in))
 	if o.ret == "" || o.ret == "same" {
 		return fmt.Sprintf("%s(%s)", name, in)
 	}
@@ -392,4 +408,15 @@ func plural(n int, word string) string {
 		return word
 	}
 	return word + "s"
+}
+
+// Groups names the groups of functions in the order of docs/functions.md.
+func Groups() []string {
+	var out []string
+	for _, g := range groups {
+		if len(out) == 0 || out[len(out)-1] != g.name {
+			out = append(out, g.name)
+		}
+	}
+	return out
 }

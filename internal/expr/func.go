@@ -115,5 +115,8 @@ type Registry interface {
 	Names() []FuncHelp
 }
 
-// FuncHelp describes a function for SHOW FUNCTIONS.
-type FuncHelp struct{ Name, Kind, Signature, Help string }
+// FuncHelp describes one overload of a function for SHOW FUNCTIONS and
+// docs/functions.md. Of is the name that it is an alias of, or its own. Example
+// is a call in SQL, the same for all overloads; that of an aggregate or window
+// function reads the sample rows of the package functions.
+type FuncHelp struct{ Name, Of, Group, Kind, Signature, Help, Example string }

@@ -58,7 +58,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		ast.ShowTables:      {"tables", []string{"namespace", "name", "kind"}},
 		ast.ShowViews:       {"views", []string{"namespace", "name", "definition"}},
 		ast.ShowColumns:     {"columns", columnsShown},
-		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "help"}},
+		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "description"}},
 		ast.ShowAll:         {"settings", []string{"name", "value", "default", "help"}},
 		ast.ShowSetting:     {"settings", []string{"value"}},
 	}

@@ -62,7 +62,7 @@ collections namespace collection id:b primary_key partitions:i dynamic:o schema_
 tables namespace name kind id:b partitions:i schema_version:b options table_type
 views namespace name id:b definition error
 columns namespace table column position:i type nullable:o key_position:i fulltext distance modifier max_chars:i
-functions name kind signature help
+functions name kind signature description example
 settings name value default help
 segments namespace name object_id:b kind partition:i segment:b rows:b deleted:b bytes:b first_offset:b next_offset:b
 queries id:b user namespace sql state started:ts rows:b execute_ms:d total_ms:d error parameters plan_hash snapshot

@@ -145,11 +145,11 @@ func (s *Shell) doFunctions(ctx context.Context, pattern string) error {
 	var rows [][]string
 	for _, r := range recs {
 		if matches(pattern, "", r["name"]) {
-			rows = append(rows, []string{r["name"], r["kind"], r["signature"], r["help"]})
+			rows = append(rows, []string{r["name"], r["kind"], r["signature"], r["description"]})
 		}
 	}
 	slices.SortFunc(rows, slices.Compare[[]string])
-	return s.list("such function", []string{"name", "kind", "signature", "help"}, rows)
+	return s.list("such function", []string{"name", "kind", "signature", "description"}, rows)
 }
 
 func (s *Shell) doNamespaces(ctx context.Context, pattern string) error {
