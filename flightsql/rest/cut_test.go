@@ -304,3 +304,28 @@ func TestHeadReadsNoRows(t *testing.T) {
 		}
 	}
 }
+
+// TestACutBodyIsTheClientsFault, and none of its lines after the cut is written.
+func TestACutBodyIsTheClientsFault(t *testing.T) {
+	s := serve(t, &enginetest.Engine{Append: func(rows int64) (loam.Ack, error) { return loam.Ack{Rows: rows}, nil }}, Options{})
+	for path, media := range map[string]string{"/v1/sql": mediaJSON, "/v1/namespaces/public/collections/docs/documents:bulk": mediaNDJSON} {
+		conn, err := net.Dial("tcp", s.srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\n{}\n{}", path, media)
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != 400 || !strings.Contains(string(text), "ends before its length") {
+			t.Errorf("%s: %d %s %v", path, resp.StatusCode, text, err)
+		}
+		resp.Body.Close()
+		conn.Close()
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -67,8 +68,12 @@ func statusOf(err error) int {
 // failure finds the error of Loam in any error.
 func failure(err error) *fail.Error {
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	var own *fail.Error
+	switch {
+	case errors.As(err, &tooLarge):
 		return fail.New(fail.TooLarge, "the body is larger than %d bytes", tooLarge.Limit).WithHint("Send it in several requests.")
+	case errors.Is(err, io.ErrUnexpectedEOF) && !errors.As(err, &own):
+		return fail.New(fail.BadRequest, "the body ends before its length is reached")
 	}
 	return fail.As(err)
 }
