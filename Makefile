@@ -41,7 +41,7 @@ fuzz-quick: ## fuzz the parser, tickets, tokens, the log, splits and Lance files
 fuzz: ## fuzz every target of the module, FUZZTIME each (30 s: a quarter of an hour)
 	@$(MAKE) --no-print-directory fuzz-quick FUZZTIME=$(if $(filter 3s,$(FUZZTIME)),30s,$(FUZZTIME)) FUZZ="$$(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed -E 's,/[^/]*\.go:func ,:,' | sort -u | tr '\n' ' ')"
 
-conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), JDBC, pyarrow, Polars, DuckDB, pylance, a stand-in for Spice, and fuzzed REST
+conformance: build $(VENV)/ok ## real clients against a running server: ADBC (Go, Python), JDBC, pyarrow, Polars, DuckDB, pylance, stand-ins for Spice and Grafana, and fuzzed REST
 	./conformance/run.sh
 
 $(VENV)/ok: conformance/python/requirements.txt conformance/rest/requirements.txt

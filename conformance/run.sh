@@ -50,7 +50,9 @@ fi
 lines=$dir/lines
 .venv/bin/python conformance/python/run.py "$@" | tee "$lines"
 (cd conformance/adbcgo && go test -count=1 . -v 2>&1) | awk -v name=adbc-go -f conformance/adbcgo/count.awk | tee -a "$lines"
-(cd conformance/adbcgo && go test -count=1 ./spice -v 2>&1) | awk -v name=spice-standin -f conformance/adbcgo/count.awk | tee -a "$lines"
+for client in spice grafana; do
+  (cd conformance/adbcgo && go test -count=1 ./$client -v 2>&1) | awk -v name=$client-standin -f conformance/adbcgo/count.awk | tee -a "$lines"
+done
 conformance/jdbc/run.sh "$@" | tee -a "$lines"
 [ $# = 0 ] && conformance/rest/run.sh | tee -a "$lines"
 awk '/^[a-z-]+: [0-9]+ passed/{p+=$2; f+=$4; s+=$6} END{printf "conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f>0 || p<150}' "$lines"
