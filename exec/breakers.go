@@ -224,6 +224,28 @@ func pairProgram(e expr.Expr, layout op.Layout) (*expr.Program, []int, error) {
 	return ps[0], needs, nil
 }
 
+func (q *query) buildUnnest(n *plan.Unnest) (stream, error) {
+	in, err := q.build(n.Input)
+	if err != nil {
+		return stream{}, err
+	}
+	t := &op.Unnest{Ordinal: n.Ordinal.ID != 0, Outer: n.Outer}
+	layout := layoutOf(in.cols)
+	for _, c := range n.Columns() {
+		if at, ok := layout[c.ID]; ok {
+			t.Pass = append(t.Pass, at)
+		}
+	}
+	for _, it := range n.Items {
+		args, err := op.Compile(it.Exprs(), layout)
+		if err != nil {
+			return stream{}, err
+		}
+		t.Items = append(t.Items, op.UnnestItem{Type: it.Type, Args: args, Series: it.List == nil, Exclusive: it.Exclusive})
+	}
+	return in.through(q.profile.transform(n, t), n.Columns()), nil
+}
+
 func (q *query) buildSeries(n *plan.Series) (stream, error) {
 	args, err := op.Compile([]expr.Expr{n.Start, n.Stop, n.Step}, nil)
 	if err != nil {

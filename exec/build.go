@@ -27,6 +27,8 @@ func (q *query) build(n plan.Node) (stream, error) {
 		return q.leaf(n, func(context.Context) (sched.Morsels, error) { return op.NewChunks(x.Chunks), nil }), nil
 	case *plan.Values:
 		return q.buildValues(x)
+	case *plan.Unnest:
+		return q.buildUnnest(x)
 	case *plan.Filter, *plan.Project:
 		in, err := q.build(n.Children()[0])
 		if err != nil {

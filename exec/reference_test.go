@@ -197,6 +197,8 @@ func refRun(n plan.Node, tables map[string]*table) []refRow {
 		return refLimit(rows, x.Offset, x.Limit)
 	case *plan.Aggregate:
 		return refAggregate(x, refRun(x.Input, tables))
+	case *plan.Unnest:
+		return refUnnest(x, refRun(x.Input, tables))
 	case *plan.GroupingSets:
 		return refGroupingSets(x, refRun(x.Input, tables))
 	case *plan.Window:

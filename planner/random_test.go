@@ -118,6 +118,9 @@ func (w *writer) source() (string, []string) {
 	if w.chance("single", 40) {
 		return first, []string{"x"}
 	}
+	if w.chance("unnest", 20) {
+		return w.unnested(first)
+	}
 	second := w.pick("second", "t y", "u y", "(SELECT c AS a, s FROM u) y")
 	both := []string{"x", "y"}
 	switch kind := w.pick("join", ", ", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN"); kind {
@@ -153,6 +156,21 @@ func (w *writer) window(from []string) string {
 	}
 	return w.pick("window call", "rank()", "dense_rank()", "sum(x.a)", "count(*)", "count(*) FILTER (WHERE x.a > 1)", "max("+w.number(from)+")") +
 		" OVER (PARTITION BY " + w.pick("partition", "x.s", "x.s, x.a", "x.s", w.number(from)) + order + ")"
+}
+
+// unnested joins a source with a set-returning function over its columns.
+func (w *writer) unnested(first string) (string, []string) {
+	list := w.pick("list", "[x.a, 2, NULL]", "CASE WHEN x.a > 1 THEN [x.a, x.a + 1] END")
+	y := w.pick("rows", "unnest("+list+")", "generate_series(1, x.a)", "range(x.a, 4)") + " AS y(a)"
+	switch w.pick("unnest join", ", ", "LEFT JOIN", "LATERAL", "JOIN") {
+	case "LEFT JOIN":
+		return first + " LEFT JOIN " + y + " ON " + w.pick("on", "true", "y.a > 1"), []string{"x"}
+	case "LATERAL":
+		return first + ", LATERAL (SELECT y.a + 1 AS a, x.s FROM " + y + " WHERE y.a < 9) y", []string{"x", "y"}
+	case "JOIN":
+		return first + " JOIN " + y + " ON y.a > 0", []string{"x"}
+	}
+	return first + ", " + y, []string{"x"}
 }
 
 func (w *writer) query() string {

@@ -39,3 +39,69 @@ func runGroupingSets(x *plan.GroupingSets, in relation) (relation, error) {
 	}
 	return out, nil
 }
+
+// runUnnest makes the rows of each input row one after the other.
+func runUnnest(x *plan.Unnest, in relation) (relation, error) {
+	out := relation{cols: x.Columns()}
+	for _, values := range in.rows {
+		most := 0
+		var lists [][]vec.Value
+		for _, it := range x.Items {
+			list, err := elementsOf(it, in, values)
+			if err != nil {
+				return out, err
+			}
+			lists = append(lists, list)
+			most = max(most, len(list))
+		}
+		empty := most == 0 && x.Outer
+		if empty {
+			most = 1
+		}
+		for i := range most {
+			var next row
+			for _, c := range x.Columns() {
+				if v, ok := in.reader(values)(c.ID); ok {
+					next = append(next, v)
+				}
+			}
+			for k, list := range lists {
+				if i < len(list) {
+					next = append(next, list[i])
+				} else {
+					next = append(next, vec.Null(x.Items[k].Type))
+				}
+			}
+			if x.Ordinal.ID != 0 {
+				n := vec.Int64(int64(i + 1))
+				n.Null = empty
+				next = append(next, n)
+			}
+			out.rows = append(out.rows, next)
+		}
+	}
+	return out, nil
+}
+
+// elementsOf lists the elements of one item of a row.
+func elementsOf(it plan.UnnestItem, in relation, values row) ([]vec.Value, error) {
+	var args []vec.Value
+	for _, e := range it.Exprs() {
+		v, err := in.eval(e, values)
+		if err != nil || v.Null {
+			return nil, err
+		}
+		args = append(args, v)
+	}
+	if it.List != nil {
+		return args[0].List, nil
+	}
+	var out []vec.Value
+	step := args[2].Int
+	for i := args[0].Int; step > 0 && i <= args[1].Int || step < 0 && i >= args[1].Int; i += step {
+		if !it.Exclusive || i != args[1].Int {
+			out = append(out, vec.Int64(i))
+		}
+	}
+	return out, nil
+}

@@ -121,6 +121,8 @@ func run(n plan.Node) (relation, error) {
 		return runGroupingSets(x, in[0])
 	case *plan.Window:
 		return runWindow(x, in[0])
+	case *plan.Unnest:
+		return runUnnest(x, in[0])
 	case *plan.Join:
 		return runJoin(x, in[0], in[1])
 	case *plan.Sort:

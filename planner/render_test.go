@@ -104,6 +104,8 @@ func detail(n plan.Node) string {
 		return named(x.Exprs)
 	case *plan.Aggregate:
 		return "[" + named(x.Groups) + "] [" + aggs(x.Aggs) + "]"
+	case *plan.Unnest:
+		return unnest(x)
 	case *plan.GroupingSets:
 		return fmt.Sprintf("[%s] %v [%s]%s", named(x.Groups), x.Sets, aggs(x.Aggs), marks(x.Marks))
 	case *plan.Window:
@@ -124,6 +126,25 @@ func detail(n plan.Node) string {
 		return "[" + cols(x.Cols) + "] " + strings.Join(rows, " ")
 	}
 	return ""
+}
+
+func unnest(x *plan.Unnest) string {
+	parts := make([]string, len(x.Items))
+	for i, it := range x.Items {
+		var args []string
+		for _, e := range it.Exprs() {
+			args = append(args, show(e))
+		}
+		parts[i] = fmt.Sprintf("%s#%d=(%s)", it.Name, it.ID, strings.Join(args, ", "))
+	}
+	s := "[" + strings.Join(parts, ", ") + "]"
+	if x.Ordinal.ID != 0 {
+		s += fmt.Sprintf(" %s#%d", x.Ordinal.Name, x.Ordinal.ID)
+	}
+	if x.Outer {
+		s += " outer"
+	}
+	return s
 }
 
 func marks(ms []plan.GroupingMark) string {

@@ -69,6 +69,8 @@ func Arguments(n Node) string {
 		a.list("aggregates", aggregates(x.Aggs))
 	case *Window:
 		a.window(x)
+	case *Unnest:
+		x.explain(&a)
 	case *Join:
 		a.join(x)
 	case *Sort:

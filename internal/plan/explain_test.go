@@ -47,6 +47,8 @@ func plans() map[string]Node {
 		"distinct":  &Aggregate{Input: scan(), Groups: []NamedExpr{{Column: year, Expr: year.Ref()}}},
 		"sets": &GroupingSets{Input: scan(), Groups: []NamedExpr{{Column: id, Expr: id.Ref()}, {Column: year, Expr: year.Ref()}},
 			Sets: [][]int{{0, 1}, {1}, {}}, Aggs: []AggCall{count}, Marks: []GroupingMark{{Column: n, Keys: []int{1}}}},
+		"unnest": &Unnest{Input: scan(), Outer: true, Ordinal: Column{ID: 9, Name: "o"}, Items: []UnnestItem{{Column: n, List: id.Ref()},
+			{Column: n, Start: id.Ref(), Stop: year.Ref(), Step: &expr.Const{Value: vec.Int64(1)}, Exclusive: true}}},
 		"sort": &Sort{Input: scan(), Limit: NoLimit, Keys: []SortKey{{Expr: id.Ref()}, {Expr: year.Ref(), Desc: true},
 			{Expr: n.Ref(), NullsFirst: true}, {Expr: n.Ref(), Desc: true, NullsFirst: true}}},
 		"topn":  &Sort{Input: scan(), Limit: 3, Offset: 1, Keys: []SortKey{{Expr: id.Ref()}}},

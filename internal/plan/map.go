@@ -39,6 +39,8 @@ func mapOwn(n Node, f func(expr.Expr) expr.Expr) Node {
 		return &k
 	case *Window:
 		return MapWindow(x, f)
+	case *Unnest:
+		return mapUnnest(x, f)
 	case *Join:
 		k := *x
 		k.Residual = f(x.Residual)

@@ -21,6 +21,8 @@ type aggregation struct {
 	// sets are the grouping sets, by places in groups; none for plain grouping.
 	sets  [][]int
 	marks []plan.GroupingMark
+	// rows are the set-returning calls among the keys.
+	rows *setCalls
 }
 
 func (b *Binder) newAggregation(input *scope) *aggregation {

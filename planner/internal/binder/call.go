@@ -10,7 +10,7 @@ import (
 )
 
 // tableFunctions are the functions that stand in FROM only.
-var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_series", "range", "read_parquet", "read_csv", "read_json"}
+var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_series", "range", "unnest", "read_parquet", "read_csv", "read_json"}
 
 // call binds a function call: an aggregate, a form with its own rules of
 // evaluation, or a scalar function of the registry.
@@ -21,6 +21,9 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	}
 	if c.b.env.Functions.IsAggregate(name) {
 		return c.aggregate(name, x)
+	}
+	if setReturning[name] {
+		return c.setCall(name, x)
 	}
 	if name == "grouping" || name == "grouping_id" {
 		return c.grouping(name, x)
@@ -38,6 +41,9 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 			return nil, c.b.fail(fail.Syntax, a.Pos(), "function %s takes no named arguments", name)
 		}
 		asts[i] = a.Value
+	}
+	if conditional[name] {
+		defer c.withoutSets(name)()
 	}
 	args, err := c.exprs(asts)
 	if err != nil {

@@ -25,6 +25,10 @@ type clause struct {
 	// one whose parts are being bound.
 	wins     *windows
 	inWindow string
+	// sets collects set-returning calls; nil where they are not allowed. noSets says
+	// inside what they are not, where that is not the whole clause.
+	sets   *setCalls
+	noSets string
 	// aliases are the select items that a name falls back to when no column has it.
 	aliases   []*ast.SelectItem
 	expanding map[*ast.SelectItem]bool
@@ -254,6 +258,7 @@ func (c *clause) is(x *ast.Is) (expr.Expr, error) {
 }
 
 func (c *clause) caseExpr(x *ast.Case) (expr.Expr, error) {
+	defer c.withoutSets("CASE")()
 	var operand expr.Expr
 	var err error
 	if x.Operand != nil {

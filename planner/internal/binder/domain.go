@@ -130,6 +130,14 @@ func (d *domain) push(n plan.Node) (plan.Node, []plan.Column, bool) {
 		return d.pushFirst(x)
 	case *plan.Aggregate:
 		return d.pushAggregate(x)
+	case *plan.Unnest:
+		in, tags, ok := d.push(x.Input)
+		if !ok {
+			return nil, nil, false
+		}
+		k := *x
+		k.Input = leaf
+		return d.own(&k, in, tags), tags, true
 	case *plan.GroupingSets:
 		if !repeatable(x.Input) {
 			return nil, nil, false
@@ -429,6 +437,17 @@ func (c *cloned) produce(n plan.Node) plan.Node {
 		return &plan.Project{Input: x.Input, Exprs: c.named(x.Exprs)}
 	case *plan.Aggregate:
 		return &plan.Aggregate{Input: x.Input, Groups: c.named(x.Groups), Aggs: c.aggs(x.Aggs)}
+	case *plan.Unnest:
+		k := *x
+		k.Items = append([]plan.UnnestItem(nil), x.Items...)
+		for i := range k.Items {
+			k.Items[i].Column = c.column(k.Items[i].Column)
+		}
+		k.Ordinal = c.column(x.Ordinal)
+		if x.Pass != nil {
+			k.Pass = c.columns(x.Pass)
+		}
+		return &k
 	case *plan.GroupingSets:
 		k := *x
 		k.Groups, k.Aggs = c.named(x.Groups), c.aggs(x.Aggs)

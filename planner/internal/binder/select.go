@@ -55,6 +55,8 @@ type block struct {
 	agg   *aggregation // nil without aggregation
 	wins  *windows
 	list  *clause // binds select list, HAVING, QUALIFY and ORDER BY
+	// rows are the set-returning calls above the aggregation, if there is one.
+	rows  *setCalls
 	items []item
 }
 
@@ -68,10 +70,11 @@ func (b *Binder) selectQuery(sel *ast.Select, order []*ast.OrderItem, outer *sco
 	if err := k.where(); err != nil {
 		return nil, err
 	}
+	k.rows = newSetCalls(nil)
 	if k.wins, err = b.newWindows(sel); err != nil {
 		return nil, err
 	}
-	k.list = &clause{b: b, scope: sc, name: "the select list", aliases: sel.Items, wins: k.wins}
+	k.list = &clause{b: b, scope: sc, name: "the select list", aliases: sel.Items, wins: k.wins, sets: k.rows}
 	if err := k.expandItems(); err != nil {
 		return nil, err
 	}
@@ -376,6 +379,7 @@ func (k *block) having() (expr.Expr, error) {
 	}
 	k.list.name, k.list.wins = "HAVING", nil
 	defer func() { k.list.wins = k.wins }()
+	defer k.list.withoutSets("HAVING")()
 	return k.list.predicate(k.sel.Having)
 }
 
@@ -386,6 +390,7 @@ func (k *block) qualify() (expr.Expr, error) {
 		return nil, err
 	}
 	k.list.name = "QUALIFY"
+	defer k.list.withoutSets("QUALIFY")()
 	cond, err := k.list.predicate(k.sel.Qualify)
 	if err == nil && len(k.wins.nodes) == 0 {
 		err = k.b.fail(fail.Windowing, k.sel.Qualify.Pos(), "QUALIFY needs a window function, here or in the select list").
@@ -401,7 +406,9 @@ func (k *block) groupBy() error {
 	if g == nil {
 		return nil
 	}
-	c := &clause{b: k.b, scope: k.scope, name: "GROUP BY", aliases: k.sel.Items}
+	k.agg.rows = newSetCalls(nil)
+	k.rows.below = k.agg.rows
+	c := &clause{b: k.b, scope: k.scope, name: "GROUP BY", aliases: k.sel.Items, sets: k.agg.rows}
 	var err error
 	if hasSets(g) {
 		err = k.groupSets(c, g)
@@ -564,6 +571,7 @@ func (k *block) finish(having, qualify expr.Expr, on []expr.Expr, keys []orderKe
 	if qualify != nil {
 		k.node = &plan.Filter{Input: k.node, Pred: qualify}
 	}
+	k.node = k.rows.over(k.node)
 	if len(on) > 0 {
 		for i := range on {
 			if on[i], err = above(on[i]); err != nil {
@@ -581,6 +589,10 @@ func (k *block) finish(having, qualify expr.Expr, on []expr.Expr, keys []orderKe
 func (k *block) aggregate(having expr.Expr, keys []orderKey) (expr.Expr, []subJoin, error) {
 	var err error
 	if k.node, err = k.b.applyAll(k.node, k.agg.below); err != nil {
+		return nil, nil, err
+	}
+	k.node = k.agg.rows.over(k.node)
+	if err := k.rows.above(k.agg); err != nil {
 		return nil, nil, err
 	}
 	for i := range k.items {

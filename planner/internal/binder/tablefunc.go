@@ -13,17 +13,19 @@ import (
 
 // tableFunc binds a function in FROM.
 func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *scope, error) {
-	if x.Ordinality {
-		return nil, nil, b.unsupported(x.Pos(), "WITH ORDINALITY")
-	}
 	name := strings.ToLower(x.Call.Name.Last().Text)
+	if setReturning[name] || name == "range" {
+		return b.setFunc(name, x, lateralScope(outer, left))
+	}
+	if x.Ordinality {
+		return nil, nil, b.fail(fail.Unsupported, x.Pos(), "WITH ORDINALITY is not supported behind %s", name).
+			WithHint("It numbers the rows of unnest and generate_series")
+	}
 	var node plan.Node
 	var err error
 	switch name {
 	case "vector_search", "text_search", "rrf":
 		return b.searchFunc(name, x)
-	case "generate_series", "range":
-		node, err = b.series(name, x.Call, lateralScope(outer, left))
 	case "read_parquet":
 		node, err = b.fileScan(name, plan.Parquet, x.Call)
 	case "read_csv", "read_csv_auto":
@@ -39,12 +41,6 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 	if err != nil {
 		return nil, nil, err
 	}
-	if x.Alias != nil && len(x.Alias.Columns) == 0 && len(node.Columns()) == 1 && (name == "generate_series" || name == "range") {
-		// One column: the alias names it too, as in PostgreSQL.
-		node, sc, err := b.aliased(node, name, x.Alias)
-		sc.cols[0].name = x.Alias.Name.Text
-		return node, sc, err
-	}
 	return b.aliased(node, name, x.Alias)
 }
 
@@ -53,7 +49,6 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 var laterFunctions = map[string]string{
 	"hybrid_search": "Use rrf(vector_search(…), text_search(…))",
 	"rerank":        "Rerank on the client",
-	"unnest":        "Store one row for each element",
 	"read_lance":    "Convert the file to Parquet and use read_parquet",
 }
 
@@ -238,64 +233,6 @@ func (a *callArgs) rows(name string, absent int64) (int64, error) {
 		return absent, err
 	}
 	return a.b.rowCountOf(bound, name, absent, off)
-}
-
-// series is generate_series(start, stop, step), which includes stop, and
-// range([start,] stop [, step]), which does not.
-func (b *Binder) series(name string, call *ast.FuncCall, sees *scope) (plan.Node, error) {
-	c := &clause{b: b, scope: sees, name: "the arguments of " + name}
-	var args []expr.Expr
-	for _, a := range call.Args {
-		if !a.Name.IsZero() {
-			return nil, b.fail(fail.Syntax, a.Pos(), "%s takes no named arguments", name)
-		}
-		e, err := c.expr(a.Value)
-		if err != nil {
-			return nil, err
-		}
-		if len(reads(e)) > 0 || len(c.joins) > 0 {
-			return nil, b.unsupported(a.Pos(), "a column as an argument of "+name)
-		}
-		args = append(args, e)
-	}
-	if name == "range" && len(args) == 1 {
-		args = []expr.Expr{&expr.Const{Value: vec.Int64(0)}, args[0]}
-	}
-	if len(args) < 2 || len(args) > 3 {
-		return nil, b.fail(fail.UndefinedFunction, call.Pos(), "%s takes two or three arguments", name).WithHint("Write %s(1, 10)", name)
-	}
-	return b.seriesOf(name, args, call)
-}
-
-func (b *Binder) seriesOf(name string, args []expr.Expr, call *ast.FuncCall) (plan.Node, error) {
-	t, step := types.Of(types.Int64), types.Of(types.Int64)
-	for _, a := range args[:2] {
-		if k := a.Type().Kind; k == types.Timestamp || k == types.Date {
-			t, step = types.Of(types.Timestamp), types.Of(types.Interval)
-		}
-	}
-	want := []types.Type{t, t, step}
-	for i := range args {
-		var err error
-		if args[i], err = b.coerce(args[i], want[i], call.Pos()); err != nil {
-			return nil, err
-		}
-	}
-	if len(args) == 2 {
-		if t.Kind == types.Timestamp {
-			return nil, b.fail(fail.UndefinedFunction, call.Pos(), "%s over TIMESTAMP needs a step", name).WithHint("Add INTERVAL '1 day'")
-		}
-		args = append(args, &expr.Const{Value: vec.Int64(1)})
-	}
-	if k, ok := args[2].(*expr.Const); ok && t.Kind == types.Int64 && k.Value.Int == 0 && !k.Value.Null {
-		return nil, b.fail(fail.InvalidParameter, call.Pos(), "the step of %s must not be 0", name)
-	}
-	out := &plan.Series{Start: args[0], Stop: args[1], Step: args[2], Col: b.newColumn(name, t)}
-	if name == "generate_series" {
-		return out, nil
-	}
-	// range leaves out stop, whichever way it runs.
-	return &plan.Filter{Input: out, Pred: &expr.Compare{Op: expr.Ne, Left: out.Col.Ref(), Right: args[1]}}, nil
 }
 
 // fileOptions are options of other systems; here the file itself tells.

@@ -2,6 +2,7 @@ package binder
 
 import (
 	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -32,7 +33,11 @@ func (b *Binder) apply(left plan.Node, j subJoin) (plan.Node, error) {
 		return &plan.Join{Left: left, Right: j.right, Kind: j.kind, Keys: j.keys, Residual: j.cond, Mark: j.mark, Apply: true}, nil
 	}
 	if j.kind == plan.Right || j.kind == plan.Full {
-		return nil, b.unsupported(j.off, "a lateral item on the right side of a RIGHT or FULL JOIN")
+		return nil, b.fail(fail.Unsupported, j.off, "a lateral item on the right side of a RIGHT or FULL JOIN is not supported").
+			WithHint("Write LEFT JOIN: such rows exist only beside one on the left")
+	}
+	if n, ok := graft(left, j); ok {
+		return n, nil
 	}
 	u := &unnester{b: b, outer: outer, exists: j.kind == plan.Semi || j.kind == plan.Anti || j.kind == plan.Mark && len(j.keys) == 0}
 	if j.kind == plan.Single {

@@ -10,6 +10,7 @@ const (
 	unknownRows = 1000
 	systemRows  = 100
 	fileRows    = 100_000
+	elements    = 4 // of a list
 )
 
 // estimator guesses the rows of plans, for the order of joins only.
@@ -64,6 +65,8 @@ func (e estimator) rows(n plan.Node) float64 {
 			return 1
 		}
 		return max(1, e.rows(x.Input)/10)
+	case *plan.Unnest:
+		return e.rows(x.Input) * elements
 	case *plan.GroupingSets:
 		return max(1, e.rows(x.Input)/10*float64(len(x.Sets)))
 	case *plan.Limit:

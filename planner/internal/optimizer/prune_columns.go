@@ -34,6 +34,8 @@ func prune(n plan.Node, need idSet) plan.Node {
 		return pruneGroupingSets(x, need)
 	case *plan.Window:
 		return pruneWindow(x, need)
+	case *plan.Unnest:
+		return pruneUnnest(x, need)
 	case *plan.Sort:
 		below := with(need)
 		for _, k := range x.Keys {
@@ -171,6 +173,25 @@ func pruneWindow(x *plan.Window, need idSet) plan.Node {
 	}
 	k.Input = prune(x.Input, below)
 	return k
+}
+
+// pruneUnnest passes on what is read above alone, so that lists are not copied to
+// each of their elements.
+func pruneUnnest(x *plan.Unnest, need idSet) plan.Node {
+	k := *x
+	k.Pass = []plan.Column{}
+	in := columnsOf(x.Input)
+	for _, c := range x.Columns() {
+		if in[c.ID] && need[c.ID] {
+			k.Pass = append(k.Pass, c)
+		}
+	}
+	below := with(need)
+	for _, it := range x.Items {
+		below = with(below, it.Exprs()...)
+	}
+	k.Input = prune(x.Input, below)
+	return &k
 }
 
 func pruneJoin(x *plan.Join, need idSet) plan.Node {

@@ -43,6 +43,8 @@ func push(n plan.Node, preds []expr.Expr) plan.Node {
 		return pushGroupingSets(x, preds)
 	case *plan.Window:
 		return pushWindow(x, preds)
+	case *plan.Unnest:
+		return pushUnnest(x, preds)
 	case *plan.Join:
 		return pushJoin(x, preds)
 	case *plan.UnionAll:
@@ -122,6 +124,20 @@ func pushGroupingSets(x *plan.GroupingSets, preds []expr.Expr) plan.Node {
 		common = append(common, x.Groups[k])
 	}
 	down, stay := splitByGroups(common, preds)
+	return filtered(x.WithChildren([]plan.Node{push(x.Input, down)}), stay)
+}
+
+// pushUnnest pushes what reads the columns of the input alone.
+func pushUnnest(x *plan.Unnest, preds []expr.Expr) plan.Node {
+	in := columnsOf(x.Input)
+	var down, stay []expr.Expr
+	for _, p := range preds {
+		if reads(p).within(in) && !expr.HasVolatile(p) {
+			down = append(down, p)
+		} else {
+			stay = append(stay, p)
+		}
+	}
 	return filtered(x.WithChildren([]plan.Node{push(x.Input, down)}), stay)
 }
 

@@ -185,3 +185,5 @@ REPLAY LINK l START EARLIEST WITH (rate = 100)
 VALIDATE LINK l
 
 SELECT a, grouping(a) FROM t GROUP BY DISTINCT ROLLUP (a, b), CUBE (a)
+
+SELECT unnest(a), generate_series(1, n) FROM t LEFT JOIN unnest(t.b, t.c) WITH ORDINALITY AS u (x, y, o) ON true
