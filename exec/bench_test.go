@@ -96,6 +96,11 @@ func BenchmarkPlans(b *testing.B) {
 		return g
 	}
 	join := &plan.Join{Left: t, Right: u, Keys: []plan.EquiKey{{Left: many.Ref(), Right: u.Columns()[0].Ref()}}}
+	window := func(order plan.Column, calls ...plan.WindowCall) plan.Node {
+		return &plan.Window{Input: t, PartitionBy: []expr.Expr{few.Ref()}, OrderBy: []plan.SortKey{{Expr: order.Ref()}}, Calls: calls}
+	}
+	around := plan.Frame{Lo: plan.Bound{Kind: plan.Preceding, Offset: bigConst(50)}, Hi: plan.Bound{Kind: plan.Following, Offset: bigConst(50)}}
+	mean := benchAgg(b, "avg", f, 53)
 	plans := []struct {
 		name string
 		root plan.Node
@@ -107,6 +112,8 @@ func BenchmarkPlans(b *testing.B) {
 		{"join", &plan.Aggregate{Input: join, Aggs: []plan.AggCall{benchAgg(b, "sum", u.Columns()[1], 52)}}},
 		{"top 100", &plan.Sort{Input: t, Keys: []plan.SortKey{{Expr: f.Ref()}}, Limit: 100}},
 		{"sort", &plan.Sort{Input: t, Keys: []plan.SortKey{{Expr: f.Ref()}}, Limit: plan.NoLimit}},
+		{"row_number", window(many, plan.WindowCall{Fn: &expr.WindowFunc{Kind: expr.RowNumber}, Column: plan.Column{ID: 54, Type: bigint}})},
+		{"moving avg", window(many, plan.WindowCall{Agg: mean.Fn, Args: mean.Args, Column: mean.Column, Frame: around})},
 		{"scan", t},
 	}
 	for _, p := range plans {

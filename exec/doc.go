@@ -17,7 +17,7 @@
 //
 // Plans are cut into pipelines: workers take chunks (morsels) of a source and
 // push them through transforms into a sink; a sink that needs all its input
-// (aggregate, join build, sort) ends a pipeline and is the source of the next.
+// (aggregate, join build, sort, window) ends a pipeline and is the source of the next.
 // The order of rows is the plan's: a Sort's order; else the order of the leaves'
 // chunk numbers, whatever the number of workers. Groups come in the order in
 // which they first appear. Memory is reserved before it is allocated; a query

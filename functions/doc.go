@@ -1,5 +1,5 @@
-// Package functions is what SQL can call: operators, scalar functions and
-// aggregates, registered as data.
+// Package functions is what SQL can call: operators, scalar functions, aggregates
+// and window functions, registered as data.
 //
 // In: a name and argument types. Out: an implementation, the types to cast the
 // arguments to, and the type of the result ([Default] gives the registry). It

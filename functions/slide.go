@@ -224,7 +224,7 @@ func (d *frameSum) add(o frameSum) {
 // frame of result i.
 func slideFold[T any](ctx context.Context, lo, hi []int32, one func(r int) T, merge func(to *T, o T), emit func(i int, total T)) error {
 	var front []T
-	var back, none T
+	var back, total, none T // total is declared here so that no row allocates it
 	end, i := 0, -1
 	take := func(r int) {
 		merge(&back, one(r))
@@ -243,7 +243,7 @@ func slideFold[T any](ctx context.Context, lo, hi []int32, one func(r int) T, me
 	}
 	return slide(ctx, lo, hi, take, drop, func() { front, back = front[:0], none }, func() {
 		i++
-		total := back
+		total = back
 		if len(front) > 0 {
 			merge(&total, front[len(front)-1])
 		}

@@ -179,7 +179,7 @@ func (w *writer) query() string {
 	if w.chance("where", 80) {
 		where = " WHERE " + w.cond(aliases, true)
 	}
-	switch w.pick("shape", "plain", "plain", "group", "sets", "distinct", "nested", "aggregate", "window", "qualify") {
+	switch w.pick("shape", "plain", "plain", "group", "sets", "distinct", "nested", "aggregate", "window", "qualify", "first", "copies") {
 	case "sets":
 		sets := w.pick("sets", "ROLLUP (x.s, x.a)", "CUBE (x.a, x.s)", "GROUPING SETS ((x.s), (x.a, x.s))", "x.s, ROLLUP (x.a)", "GROUPING SETS ((x.a), (x.s), ())")
 		sql := "SELECT x.s, x.a, count(*) AS n, grouping(x.s, x.a) FROM " + from + where + " GROUP BY " + sets
@@ -198,6 +198,12 @@ func (w *writer) query() string {
 			w.pick("outer", "", " WHERE z.s = 'x'", " WHERE z.w > 1", " WHERE z.s IS NOT NULL AND z.n > 1")
 	case "qualify":
 		return "SELECT x.s, sum(x.a) AS n FROM " + from + where + " GROUP BY x.s QUALIFY rank() OVER (ORDER BY count(*)) " + w.pick("qualify", "= 1", "< 3", "> 1")
+	case "first":
+		return "SELECT z.s, z.n FROM (SELECT DISTINCT ON (x.s) x.s AS s, " + w.number(aliases) + " AS n FROM " + from + where + " ORDER BY x.s, n) z" +
+			w.pick("outer", "", " WHERE z.s = 'x'", " WHERE z.n > 1")
+	case "copies":
+		return "SELECT z.a FROM (SELECT x.a FROM " + from + where + w.pick("all", " EXCEPT ALL ", " INTERSECT ALL ") + "SELECT a FROM u) z" +
+			w.pick("outer", "", " WHERE z.a > 1", " WHERE z.a IS NULL")
 	case "distinct":
 		return "SELECT DISTINCT " + w.number(aliases) + " FROM " + from + where
 	case "nested":
