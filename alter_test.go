@@ -1,6 +1,7 @@
 package loam_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -56,4 +57,39 @@ func TestAlterWhileWriting(t *testing.T) {
 		allowed("rename", err)
 	}
 	n.want("SELECT count(*) FROM t WHERE a NOT LIKE 'a%' OR b <> 'b' OR c <> 'c' OR b IS NULL", "0")
+}
+
+// TestPinAfterAlter: a state that was read before under the old columns is read
+// under the new ones, although no row was written between.
+func TestPinAfterAlter(t *testing.T) {
+	ctx := context.Background()
+	n := opened(t)
+	n.ok("CREATE TABLE t (a INT, b TEXT)", "INSERT INTO t VALUES (1, 'x')")
+	pinned := func(sql, want string) {
+		t.Helper()
+		st, err := n.session.Prepare(ctx, sql, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pin, err := st.Pin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := st.ExecutePinned(ctx, pin)
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		defer func() { _ = r.Close() }()
+		c, err := r.Next(ctx)
+		if err != nil || c == nil || c.Cols[0].Value(c.RowAt(0)).String() != want {
+			t.Errorf("%s: %v, %v", sql, c, err)
+		}
+	}
+	for range 2 {
+		pinned("SELECT b FROM t", "x")
+		n.ok("ALTER TABLE t RENAME b TO c, ADD d INT")
+		pinned("SELECT c FROM t WHERE d IS NULL", "x")
+		n.ok("ALTER TABLE t DROP d", "ALTER TABLE t RENAME c TO b")
+		n.apply()
+	}
 }
