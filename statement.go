@@ -147,6 +147,9 @@ func (st *Statement) execute(ctx context.Context, entry *queryEntry) (*Result, e
 	case *plan.Explain:
 		return st.explain(ctx, x)
 	case *plan.Insert:
+		if x.Conflict != nil {
+			return st.retried(ctx, func() (*Result, error) { return st.insertOr(ctx, x) })
+		}
 		return st.insert(ctx, x)
 	case *plan.Update:
 		return st.retried(ctx, func() (*Result, error) { return st.update(ctx, x) })

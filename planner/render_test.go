@@ -233,7 +233,7 @@ func statement(s plan.Statement) string {
 		}
 		return "-> " + strings.Join(names, ", ") + "\n" + render(x.Root)
 	case *plan.Insert:
-		return fmt.Sprintf("Insert %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input) + returned(x.Returning)
+		return fmt.Sprintf("Insert %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input) + conflict(x.Conflict) + returned(x.Returning)
 	case *plan.Update:
 		return fmt.Sprintf("Update %s (%s)\n", x.Object.Name, strings.Join(x.Fields, ", ")) + render(x.Input) + returned(x.Returning)
 	case *plan.Delete:
@@ -276,6 +276,16 @@ func statement(s plan.Statement) string {
 		return s
 	}
 	return fmt.Sprintf("%T %+v\n", s, s)
+}
+
+func conflict(c *plan.Conflict) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Update == nil:
+		return "On conflict: nothing\n"
+	}
+	return fmt.Sprintf("On conflict: update (%s)\n", strings.Join(c.Fields, ", ")) + render(c.Update)
 }
 
 func returned(n plan.Node) string {

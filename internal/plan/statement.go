@@ -28,6 +28,16 @@ type Insert struct {
 	// Returning is a plan over the leaf Written, whose rows are those of Input; nil
 	// without RETURNING.
 	Returning Node
+	// Conflict is ON CONFLICT, or nil: rows replace those of their keys.
+	Conflict *Conflict
+}
+
+// Conflict says what an INSERT does with rows whose key is there: nothing, or
+// Update: a plan over the leaf Written, for each such row its _pk and then the
+// values of Fields.
+type Conflict struct {
+	Update Node
+	Fields []string
 }
 
 // Update patches rows. Input has _ingest_partition and _ingest_offset of each row (and _pk

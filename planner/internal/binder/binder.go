@@ -226,7 +226,6 @@ func (b *Binder) unsupported(off int, what string) error {
 var cures = map[string]string{
 	"SET NOT NULL":        "Create another table and fill it with INSERT INTO … SELECT",
 	"ALTER COLUMN … TYPE": "ADD another column, UPDATE it with CAST(…), and DROP the old one",
-	"ON CONFLICT":         "INSERT into a collection replaces the row with the same key; a table has no keys",
 	"DEFAULT":             "Give each row its value",
 }
 

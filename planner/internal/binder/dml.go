@@ -69,16 +69,14 @@ func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
 	if err := b.checkRequired(s, obj, out.Fields); err != nil {
 		return nil, err
 	}
+	if err := b.conflict(s, out); err != nil {
+		return nil, err
+	}
 	return out, b.insertReturning(s, out)
 }
 
 func (b *Binder) refuseInsert(s *ast.Insert, obj *schema.Object) error {
 	switch {
-	case s.OnConflict != nil && obj.Kind == schema.Collection && len(s.OnConflict.Sets) > 0:
-		return b.fail(fail.Unsupported, s.OnConflict.Pos(), "ON CONFLICT is not supported").
-			WithHint("INSERT into a collection replaces the row with the same key")
-	case s.OnConflict != nil:
-		return b.unsupported(s.OnConflict.Pos(), "ON CONFLICT")
 	case s.OrReplace && obj.Kind != schema.Collection:
 		return b.fail(fail.WrongObjectType, s.Pos(), "INSERT OR REPLACE needs a key, and table %q has none", obj.Name)
 	}
@@ -351,25 +349,9 @@ func (b *Binder) update(s *ast.Update) (plan.Statement, error) {
 	out := &plan.Update{Object: t.obj, Joined: len(s.From) > 0}
 	p := &plan.Project{Exprs: t.ids}
 	c := &clause{b: b, scope: t.k.scope, name: "SET"}
-	set := map[string]plan.Column{}
-	for _, clause := range s.Sets {
-		values, err := b.setValues(clause)
-		if err != nil {
-			return nil, err
-		}
-		for i, col := range clause.Columns {
-			f, err := b.updated(t.obj, col.Last(), out.Fields)
-			if err != nil {
-				return nil, err
-			}
-			e, err := c.assigned(values[i], f)
-			if err != nil {
-				return nil, err
-			}
-			out.Fields = append(out.Fields, f.Name)
-			set[f.Name] = b.newColumn(f.Name, f.Type)
-			p.Exprs = append(p.Exprs, plan.NamedExpr{Column: set[f.Name], Expr: e})
-		}
+	var set map[string]plan.Column
+	if out.Fields, set, err = b.sets(c, s.Sets, t.obj, p); err != nil {
+		return nil, err
 	}
 	if p.Input, err = b.applyAll(t.k.node, c.joins); err != nil {
 		return nil, err
@@ -377,6 +359,33 @@ func (b *Binder) update(s *ast.Update) (plan.Statement, error) {
 	out.Input = p
 	out.Returning, err = b.changeReturning(s.Returning, t.obj, t.k.scope, p, set)
 	return out, err
+}
+
+// sets binds the clauses of SET as columns of a projection: the fields in order,
+// and the column of each.
+func (b *Binder) sets(c *clause, clauses []*ast.SetClause, obj *schema.Object, p *plan.Project) ([]string, map[string]plan.Column, error) {
+	var fields []string
+	set := map[string]plan.Column{}
+	for _, one := range clauses {
+		values, err := b.setValues(one)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, col := range one.Columns {
+			f, err := b.updated(obj, col.Last(), fields)
+			if err != nil {
+				return nil, nil, err
+			}
+			e, err := c.assigned(values[i], f)
+			if err != nil {
+				return nil, nil, err
+			}
+			fields = append(fields, f.Name)
+			set[f.Name] = b.newColumn(f.Name, f.Type)
+			p.Exprs = append(p.Exprs, plan.NamedExpr{Column: set[f.Name], Expr: e})
+		}
+	}
+	return fields, set, nil
 }
 
 // setValues are the values of one SET clause, one for each column.

@@ -144,7 +144,10 @@ func mapRoots(stmt plan.Statement, f func(plan.Node) (plan.Node, error)) (plan.S
 	case *plan.Insert:
 		k := *s
 		var err error
-		k.Input, k.Returning, err = mapWrite(s.Input, s.Returning, f)
+		if k.Input, k.Returning, err = mapWrite(s.Input, s.Returning, f); err == nil && s.Conflict != nil && s.Conflict.Update != nil {
+			k.Conflict = &plan.Conflict{Fields: s.Conflict.Fields}
+			k.Conflict.Update, err = f(s.Conflict.Update)
+		}
 		return &k, err
 	case *plan.Update:
 		k := *s
