@@ -126,7 +126,7 @@ func (s *Server) Serve(lis net.Listener) error {
 		_ = lis.Close()
 		return err
 	}
-	return s.grpc.Serve(lis)
+	return s.grpc.Serve(answering{lis})
 }
 
 // Shutdown stops accepting, waits for running calls, and ends them when ctx
