@@ -61,6 +61,7 @@ const (
 	FrameSize
 	NtileArgument
 	NthValueArgument
+	DiskFull
 	Internal
 	numCodes
 )
@@ -130,6 +131,7 @@ var codeTable = [numCodes]codeRow{
 	PermissionDenied:   {"permission_denied", "42501", grpcPermissionDenied, http.StatusForbidden},
 	Exhausted:          {"insufficient_resources", "53000", grpcResourceExhausted, http.StatusTooManyRequests},
 	BacklogFull:        {"backlog_full", "53400", grpcResourceExhausted, http.StatusTooManyRequests},
+	DiskFull:           {"disk_full", "53100", grpcResourceExhausted, http.StatusInsufficientStorage},
 	Unavailable:        {"unavailable", "57P03", grpcUnavailable, http.StatusServiceUnavailable},
 	Canceled:           {"query_canceled", "57014", grpcCanceled, 499},
 	DeadlineExceeded:   {"deadline_exceeded", "57015", grpcDeadlineExceeded, http.StatusGatewayTimeout},

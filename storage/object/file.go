@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
@@ -119,12 +120,41 @@ func (s *FileStore) create(ctx context.Context, key string) (*fileWriter, error)
 	if err := s.poison(nil); err != nil {
 		return nil, err
 	}
+	if err := s.room(key); err != nil {
+		return nil, err
+	}
 	tmp := filepath.Join(s.root, tmpName, s.ids.ULID())
 	f, err := s.fs.Create(tmp)
 	if err != nil {
-		return nil, fail.Wrap(fail.Unavailable, err, "object %q", key)
+		return nil, s.writeErr(err, "object %q", key)
 	}
 	return &fileWriter{store: s, key: key, tmp: tmp, f: f, sum: xxh3.New()}, nil
+}
+
+// reserveBytes are left free on the disk: the metastore on the same disk must be able
+// to go on when no object fits any more.
+const reserveBytes = 16 << 20
+
+// room refuses a new object on a disk that is nearly full.
+func (s *FileStore) room(key string) error {
+	free, err := s.fs.FreeBytes(s.root)
+	if err != nil || free >= reserveBytes {
+		return nil // what cannot be asked is tried
+	}
+	return s.diskFull("object %q was not written: %d MiB are free, and %d MiB stay reserved", key, free>>20, reserveBytes>>20)
+}
+
+func (s *FileStore) diskFull(format string, args ...any) error {
+	return fail.New(fail.DiskFull, "the disk is full: "+format, args...).
+		WithHint("Free space on the disk of %q; what was acknowledged before is safe.", s.root)
+}
+
+// writeErr translates an error of writing.
+func (s *FileStore) writeErr(err error, format string, args ...any) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return s.diskFull(format, args...)
+	}
+	return fail.Wrap(fail.Unavailable, err, format, args...)
 }
 
 // poison records a failed fsync, or, given nil, reports an earlier one.
@@ -196,7 +226,7 @@ func (w *fileWriter) Write(p []byte) (int, error) {
 	}
 	n, err := w.f.Write(p)
 	if err != nil {
-		w.failed = fail.Wrap(fail.Unavailable, err, "write of object %q", w.key)
+		w.failed = w.store.writeErr(err, "write of object %q", w.key)
 		return n, w.failed
 	}
 	w.size += int64(n)
@@ -244,7 +274,7 @@ func (w *fileWriter) flush() error {
 		}
 	}
 	if err := w.f.Close(); err != nil {
-		return fail.Wrap(fail.Unavailable, err, "close of object %q", w.key)
+		return w.store.writeErr(err, "close of object %q", w.key)
 	}
 	return nil
 }
@@ -255,7 +285,7 @@ func (w *fileWriter) publish() error {
 	s, name := w.store, w.store.path(w.key)
 	dir := filepath.Dir(name)
 	if err := s.ensureDir(dir); err != nil {
-		return fail.Wrap(fail.Unavailable, err, "directory of object %q", w.key)
+		return s.writeErr(err, "directory of object %q", w.key)
 	}
 	give := s.fs.Link
 	if w.replace {
@@ -263,7 +293,7 @@ func (w *fileWriter) publish() error {
 	}
 	err := give(w.tmp, name)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return fail.Wrap(fail.Unavailable, err, "naming of object %q", w.key)
+		return s.writeErr(err, "naming of object %q", w.key)
 	}
 	// Also when the name was taken: ErrExists promises that what is there is durable.
 	if serr := s.syncDir(dir); serr != nil {

@@ -32,6 +32,8 @@ type FS interface {
 	ReadDir(name string) ([]DirEntry, error)
 	// Stat returns the size of a file.
 	Stat(name string) (DirEntry, error)
+	// FreeBytes is how much a user may still write under the directory.
+	FreeBytes(name string) (uint64, error)
 }
 
 // File is an open file.
@@ -101,6 +103,14 @@ func (osFS) Remove(name string) error {
 	return nil
 }
 func (osFS) Mkdir(name string) error { return os.Mkdir(name, 0o755) }
+
+func (osFS) FreeBytes(name string) (uint64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(name, &st); err != nil {
+		return 0, &fs.PathError{Op: "statfs", Path: name, Err: err}
+	}
+	return uint64(st.Bavail) * uint64(st.Bsize), nil //nolint:unconvert // other types elsewhere
+}
 
 func (osFS) SyncDir(name string) error {
 	d, err := os.Open(name)

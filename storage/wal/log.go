@@ -271,6 +271,9 @@ func (l *Log) write(ctx context.Context, regions []region) (string, []place, err
 		}
 	}
 	// Whether or not the bytes are there, nothing refers to them.
+	if fail.Is(err, fail.DiskFull) {
+		return "", nil, err // it says what to do
+	}
 	return "", nil, fail.Wrap(fail.Unavailable, err, "the write was not stored")
 }
 
