@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt race fuzz-quick fuzz conformance crash-quick crash bench-flight lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance crash-quick crash bench-flight lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -23,7 +23,10 @@ vet: ## go vet and gofmt
 slt: ## the SQL tests: each record on rows in the tail, on splits, and over Flight SQL
 	@$(GO) test -count=1 . -run '^TestSLT$$' -timeout 20m -v | awk '/slt_test.go:[0-9]+: [0-9]+ records/ {sub(/.*go:[0-9]+: /, ""); print} /slt: / {sub(/.*slt: /, "slt: "); last=$$0; next} /FAIL|testdata\/slt/ {print} END {print last; exit last !~ / 0 failed/}'
 
-# The rooms with goroutines of their own; sqlite, clients and text tests have none.
+first-hour: ## what a new user types, from docs/first-hour.md and the README, command by command
+	@$(GO) test -count=1 ./conformance/firsthour -v -timeout 10m | awk '/first-hour: / {sub(/.*first-hour: /, "first-hour: "); last=$$0; next} !/^(===|---|PASS|ok)/ {print} END {print last; exit last !~ / 0 failed/}'
+
+# The rooms with goroutines of their own.
 RACY := . ./exec/... ./storage/wal/... ./storage/object/... ./storage/collection/... ./metastore/... ./worker/... ./catalog/... ./flightsql/... ./cmd/...
 
 race: ## the tests of the rooms with goroutines under the race detector (needs gcc; 10 minutes)

@@ -56,6 +56,7 @@ flightsql/rest < . internal catalog flightsql/internal flightsql/access ; arrow 
 cmd/loam < . flightsql internal ; arrow net prometheus sync xxh3 yaml
 cmd/loam/internal/shell < . internal planner ; arrow readline width term sys
 conformance/crash < ;
+conformance/firsthour < ;
 `
 
 // modules are the third-party modules by the short names of the policy.
