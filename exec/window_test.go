@@ -261,3 +261,30 @@ func TestWindowFunctionsAreListed(t *testing.T) {
 		t.Errorf("%d window functions", found)
 	}
 }
+
+// TestWindowOfManyRows crosses the sizes at which columns are gathered in pieces.
+func TestWindowOfManyRows(t *testing.T) {
+	const n = 1<<20 + 100
+	src := &benchSources{chunksOf: map[string][]*vec.Chunk{}}
+	scan := src.add("t", n, 1, func(r int) int64 { return int64(n - r) })
+	x := scan.Columns()[0]
+	w := &plan.Window{Input: scan, OrderBy: []plan.SortKey{{Expr: x.Ref()}}, Calls: []plan.WindowCall{
+		libraryWindow(t, 9, "max", plan.Frame{Lo: plan.Bound{Kind: plan.Preceding, Offset: bigConst(3)}, Hi: plan.Bound{Kind: plan.Preceding, Offset: bigConst(1)}}, x.Ref()),
+	}}
+	chunks, err := RunAll(context.Background(), w, &expr.Env{}, src, Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := int64(0)
+	for _, c := range chunks {
+		for i := range c.N {
+			rows++
+			if key, best := c.Cols[0].Int64s[i], c.Cols[1]; best.IsNull(i) != (key == 1) || key > 1 && best.Int64s[i] != key-1 {
+				t.Fatalf("row %d: %d", key, best.Int64s[i])
+			}
+		}
+	}
+	if rows != n {
+		t.Errorf("%d rows", rows)
+	}
+}

@@ -243,11 +243,15 @@ func (l *windowLocal) Push(c *vec.Chunk, _ sched.Pos) error {
 		return err
 	}
 	for i := range l.w.Calls {
+		need := int64(part.n) * max(4, rowBytes(l.w.Calls[i].Ret))
+		if err := l.account.Grow(need); err != nil {
+			return err
+		}
 		r, err := part.call(&l.w.Calls[i])
 		if err != nil {
 			return err
 		}
-		if err := l.account.Grow(r.bytes()); err != nil {
+		if err := l.account.Grow(max(0, r.bytes()-need)); err != nil { // long strings
 			return err
 		}
 		l.w.results[i][t] = r

@@ -75,12 +75,30 @@ func (p *windowPart) column(at int) (*vec.Vector, error) {
 	if err := p.reserve(int64(p.n) * rowBytes(src.Type)); err != nil {
 		return nil, err
 	}
-	v := src.Slice(p.from, p.from+p.n)
-	if p.rows != nil {
-		v = kernel.Gather(src, p.rows).Flatten()
-	}
+	v, err := p.gather(src)
 	p.stored[at] = v
-	return v, nil
+	return v, err
+}
+
+// gatherRows is how many rows are gathered between looks at the context.
+const gatherRows = 1 << 20
+
+// gather is a column of the table for the part's rows.
+func (p *windowPart) gather(src *vec.Vector) (*vec.Vector, error) {
+	switch {
+	case p.rows == nil:
+		return src.Slice(p.from, p.from+p.n), nil
+	case p.n <= gatherRows:
+		return kernel.Gather(src, p.rows).Flatten(), nil
+	}
+	out := vec.New(src.Type, p.n)
+	for from := 0; from < p.n; from += gatherRows {
+		if p.ctx.Err() != nil {
+			return nil, p.ctx.Err()
+		}
+		appendAll(out, kernel.Gather(src, p.rows[from:min(p.n, from+gatherRows)]))
+	}
+	return out, nil
 }
 
 // arg is an argument for the part's rows: flat, or one constant.

@@ -336,10 +336,11 @@ func (c *clause) frame(spec *ast.Window, node *plan.Window) (plan.Frame, error) 
 	name := c.name
 	c.name = "a window frame"
 	defer func() { c.name = name }()
-	for _, end := range []struct {
+	ends := []struct {
 		from *ast.Bound
 		to   *plan.Bound
-	}{{x.Lo, &f.Lo}, {x.Hi, &f.Hi}} {
+	}{{x.Lo, &f.Lo}, {x.Hi, &f.Hi}}
+	for _, end := range ends {
 		if end.from.Offset == nil {
 			continue
 		}
@@ -354,10 +355,7 @@ func (c *clause) frame(spec *ast.Window, node *plan.Window) (plan.Frame, error) 
 			return f, err
 		}
 	}
-	for _, end := range []struct {
-		from *ast.Bound
-		to   plan.Bound
-	}{{x.Lo, f.Lo}, {x.Hi, f.Hi}} {
+	for _, end := range ends {
 		if err := c.b.checkOffset(end.to.Offset, end.from); err != nil {
 			return f, err
 		}
