@@ -81,54 +81,48 @@ func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, err
 	return nil, fail.Bug("statement %T is not run", stmt)
 }
 
-// create makes a collection or table, and fills it for CREATE TABLE AS. A failed
-// fill drops it again.
+// create makes a collection or table, and fills it for CREATE TABLE AS.
 func (s *Session) create(ctx context.Context, x *plan.CreateObject) (*Result, error) {
 	e := s.engine
 	if x.OrReplace {
-		if err := e.replace(ctx, x); err != nil {
+		if err := e.checkObject(x.Object); err != nil {
+			return nil, err
+		}
+		old, err := e.lookup(ctx, x.Object.Namespace, x.Object.Name)
+		if err == nil {
+			return s.replace(ctx, x, old)
+		}
+		if !fail.Is(err, fail.UndefinedTable) {
 			return nil, err
 		}
 	}
-	obj, err := e.createObject(ctx, x.Object)
+	res, _, err := s.make(ctx, x.Object, x.As)
 	if fail.Is(err, fail.DuplicateObject) && x.IfNotExists {
 		return &Result{Note: fmt.Sprintf("%s %s exists already", x.Object.Kind, x.Object.Name)}, nil
 	}
-	if err != nil || x.As == nil {
-		return &Result{}, err
+	return res, err
+}
+
+// make makes an object with the rows of a query, if there is one. A failed fill
+// drops it again.
+func (s *Session) make(ctx context.Context, o *schema.Object, as plan.Node) (*Result, *schema.Object, error) {
+	e := s.engine
+	obj, err := e.createObject(ctx, o)
+	if err != nil || as == nil {
+		return &Result{}, obj, err
 	}
 	fields := make([]string, len(obj.Fields))
 	for i, f := range obj.Fields {
 		fields[i] = f.Name
 	}
 	st := &Statement{session: s}
-	res, err := st.insert(ctx, &plan.Insert{Object: obj, Input: x.As, Fields: fields})
+	res, err := st.insert(ctx, &plan.Insert{Object: obj, Input: as, Fields: fields})
 	if err != nil {
 		_ = e.cat.Drop(context.WithoutCancel(ctx), obj.ID)
 		e.forget(obj.ID)
-		return nil, err
+		return nil, nil, err
 	}
-	return res, nil
-}
-
-// replace drops what OR REPLACE names. With AS the query may read the object,
-// or fail, when it would be gone already.
-func (e *Engine) replace(ctx context.Context, x *plan.CreateObject) error {
-	if err := e.checkObject(x.Object); err != nil {
-		return err
-	}
-	old, err := e.lookup(ctx, x.Object.Namespace, x.Object.Name)
-	if fail.Is(err, fail.UndefinedTable) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if x.As != nil {
-		return fail.New(fail.Unsupported, "OR REPLACE with AS over %s %q, which exists, is not supported", old.Kind, old.Name).
-			WithHint("DROP it first, or create the new one under another name.")
-	}
-	return e.drop(ctx, old)
+	return res, obj, nil
 }
 
 // checkObject says whether an object can be made, before anything changes.

@@ -103,7 +103,11 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.log = wal.New(e.store, e.meta, cfg.Clock, cfg.IDs, wal.Options{})
 	e.cat = catalog.New(e.meta)
-	if _, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace); err != nil {
+	_, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace)
+	if err == nil {
+		err = e.sweep(ctx)
+	}
+	if err != nil {
 		_ = e.log.Close()
 		e.closeStores()
 		return nil, err
