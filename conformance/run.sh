@@ -27,8 +27,7 @@ address() { awk "/$2/{print \$NF}" "$dir/$1.log" | head -1; }
 serve open
 LOAM_URI=$(address open 'Flight SQL')
 LOAM_HTTP=$(address open HTTP)
-LOAM_PID=${servers[0]}
-export LOAM_URI LOAM_HTTP LOAM_PID
+export LOAM_URI LOAM_HTTP
 
 # Certificates and users of the second server: ca signs it, other is a stranger.
 certificate() { # NAME SUBJECT [CA]

@@ -2,7 +2,7 @@ import java.util.logging.LogManager;
 
 /**
  * Drives a running Loam server through the Arrow Flight SQL JDBC driver. Environment: LOAM_URI
- * (grpc://host:port). Arguments: part of the names of the checks to run, -v for all names.
+ * (grpc://host:port), LOAM_HTTP. Arguments: part of the names of the checks to run, -v for all names.
  */
 public final class Main {
   private Main() {}
