@@ -138,20 +138,15 @@ func (q *query) buildJoin(n *plan.Join) (stream, error) {
 	if n.Apply {
 		return stream{}, fail.Bug("a dependent join reached the executor: %s", n.Kind)
 	}
-	right, err := q.build(n.Right)
+	build, err := q.buildSide(n)
 	if err != nil {
 		return stream{}, err
 	}
-	build, err := q.joinBuild(n, right.cols)
-	if err != nil {
-		return stream{}, err
-	}
-	q.fill(n, right, build)
 	left, err := q.build(n.Left)
 	if err != nil {
 		return stream{}, err
 	}
-	probe, err := joinProbe(n, build, left.cols, right.cols)
+	probe, err := joinProbe(n, build, left.cols, n.Right.Columns())
 	if err != nil {
 		return stream{}, err
 	}
@@ -163,6 +158,31 @@ func (q *query) buildJoin(n *plan.Join) (stream, error) {
 		out.branches = append(out.branches, rest.branches...)
 	}
 	return out, nil
+}
+
+// buildSide is the right side of a join, in a pipeline before the probe; inside of
+// a recursion perhaps the one that an earlier round has built.
+func (q *query) buildSide(n *plan.Join) (*op.JoinBuild, error) {
+	keep, owner := q.kept.keeps(n), q
+	if keep {
+		if b := q.kept.built[n]; b != nil {
+			return b, nil
+		}
+		owner = q.kept.owner
+	}
+	right, err := q.build(n.Right)
+	if err != nil {
+		return nil, err
+	}
+	build, err := owner.joinBuild(n, right.cols)
+	if err != nil {
+		return nil, err
+	}
+	q.fill(n, right, build)
+	if keep {
+		q.kept.built[n] = build
+	}
+	return build, nil
 }
 
 func (q *query) joinBuild(n *plan.Join, right []plan.Column) (*op.JoinBuild, error) {

@@ -29,6 +29,10 @@ func (q *query) build(n plan.Node) (stream, error) {
 		return q.buildValues(x)
 	case *plan.Unnest:
 		return q.buildUnnest(x)
+	case *plan.Recursive:
+		return q.buildRecursive(x)
+	case *plan.WorkingTable:
+		return q.buildWorking(x)
 	case *plan.Filter, *plan.Project:
 		in, err := q.build(n.Children()[0])
 		if err != nil {

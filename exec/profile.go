@@ -32,10 +32,10 @@ type OperatorProfile struct {
 	PeakBytes int64
 }
 
-// counters are shared by the workers; memory is set while the plan is compiled.
+// counters are shared by the workers; memory is set when the operator is made.
 type counters struct {
 	rowsIn, rowsOut, chunksOut, nanos atomic.Int64
-	memory                            *mem.Tracker
+	memory                            atomic.Pointer[mem.Tracker]
 }
 
 func newProfile(root plan.Node, opt Options) *Profile {
@@ -61,8 +61,8 @@ func (p *Profile) Operator(n plan.Node) OperatorProfile {
 	}
 	o := OperatorProfile{RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
 		ChunksOut: c.chunksOut.Load(), Time: time.Duration(c.nanos.Load())}
-	if c.memory != nil {
-		o.PeakBytes = c.memory.Peak()
+	if t := c.memory.Load(); t != nil {
+		o.PeakBytes = t.Peak()
 	}
 	return o
 }

@@ -23,6 +23,10 @@ type query struct {
 	pipelines []sched.Pipeline
 	trackers  []*mem.Tracker
 	profile   *Profile
+	// working are the rows of the last rounds of the recursions around this query,
+	// kept the joins of the innermost whose build sides outlive it.
+	working map[expr.ColumnID]*op.Table
+	kept    *keptJoins
 }
 
 // stream is a part of a pipeline under construction: what its branches deliver,
@@ -95,7 +99,7 @@ func (q *query) release() {
 func (q *query) tracker(n plan.Node, name string) *mem.Tracker {
 	t := q.opt.Memory.Child(name, mem.NoLimit)
 	q.trackers = append(q.trackers, t)
-	q.profile.nodes[n].memory = t
+	q.profile.nodes[n].memory.Store(t)
 	return t
 }
 

@@ -1,7 +1,9 @@
 package planner_test
 
 import (
+	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
 
@@ -104,4 +106,72 @@ func elementsOf(it plan.UnnestItem, in relation, values row) ([]vec.Value, error
 		}
 	}
 	return out, nil
+}
+
+// runRecursive replaces the working table by the rows of the last round, round
+// after round.
+func runRecursive(x *plan.Recursive) (relation, error) {
+	out := relation{cols: x.Cols}
+	seen := map[string]bool{}
+	round, err := run(x.Base)
+	for err == nil {
+		var fresh []row
+		for _, values := range round.rows {
+			if key := keyOf(values); !x.Distinct || !seen[key] {
+				seen[key] = true
+				fresh = append(fresh, values)
+			}
+		}
+		if len(fresh) == 0 {
+			return out, nil
+		}
+		out.rows = append(out.rows, fresh...)
+		round, err = run(withWorking(x.Step, x.Table, fresh))
+	}
+	return out, err
+}
+
+// withWorking puts rows in place of a working table.
+func withWorking(n plan.Node, table expr.ColumnID, rows []row) plan.Node {
+	if w, ok := n.(*plan.WorkingTable); ok && w.Table == table {
+		c := vec.NewChunk(columnTypes(w.Cols), len(rows))
+		for _, values := range rows {
+			for i, v := range values {
+				c.Cols[i].Append(v)
+			}
+			c.N++
+		}
+		return &plan.Materialized{Cols: w.Cols, Chunks: []*vec.Chunk{c}}
+	}
+	kids := n.Children()
+	if len(kids) == 0 {
+		return n
+	}
+	next := make([]plan.Node, len(kids))
+	for i, k := range kids {
+		next[i] = withWorking(k, table, rows)
+	}
+	return n.WithChildren(next)
+}
+
+func columnTypes(cols []plan.Column) []types.Type {
+	out := make([]types.Type, len(cols))
+	for i, c := range cols {
+		out[i] = c.Type
+	}
+	return out
+}
+
+func materialized(x *plan.Materialized) []row {
+	var out []row
+	for _, c := range x.Chunks {
+		for i := range c.Rows() {
+			var values row
+			for _, col := range c.Cols {
+				values = append(values, col.Value(c.RowAt(i)))
+			}
+			out = append(out, values)
+		}
+	}
+	return out
 }

@@ -69,6 +69,9 @@ func project(cols []plan.Column, in relation, want []plan.Column) (relation, err
 }
 
 func run(n plan.Node) (relation, error) {
+	if r, ok := n.(*plan.Recursive); ok {
+		return runRecursive(r)
+	}
 	if j, ok := n.(*plan.Join); ok && j.Apply {
 		return runDependent(j)
 	}
@@ -123,6 +126,8 @@ func run(n plan.Node) (relation, error) {
 		return runWindow(x, in[0])
 	case *plan.Unnest:
 		return runUnnest(x, in[0])
+	case *plan.Materialized:
+		return relation{cols: x.Cols, rows: materialized(x)}, nil
 	case *plan.Join:
 		return runJoin(x, in[0], in[1])
 	case *plan.Sort:

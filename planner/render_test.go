@@ -106,6 +106,10 @@ func detail(n plan.Node) string {
 		return "[" + named(x.Groups) + "] [" + aggs(x.Aggs) + "]"
 	case *plan.Unnest:
 		return unnest(x)
+	case *plan.Recursive:
+		return fmt.Sprintf("%s#%d distinct=%t %s", x.Label, x.Table, x.Distinct, cols(x.Cols))
+	case *plan.WorkingTable:
+		return fmt.Sprintf("%s#%d [%s]", x.Label, x.Table, cols(x.Cols))
 	case *plan.GroupingSets:
 		return fmt.Sprintf("[%s] %v [%s]%s", named(x.Groups), x.Sets, aggs(x.Aggs), marks(x.Marks))
 	case *plan.Window:

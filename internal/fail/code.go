@@ -56,6 +56,7 @@ const (
 	Corrupt
 	Locked
 	Windowing
+	InvalidRecursion
 	UndefinedObject
 	InvalidReference
 	FrameSize
@@ -140,6 +141,7 @@ var codeTable = [numCodes]codeRow{
 	Corrupt:            {"data_corrupted", "XX001", grpcInternal, http.StatusInternalServerError},
 	Locked:             {"lock_not_available", "55P03", grpcUnavailable, http.StatusServiceUnavailable},
 	Windowing:          {"windowing_error", "42P20", grpcInvalidArgument, http.StatusBadRequest},
+	InvalidRecursion:   {"invalid_recursion", "42P19", grpcInvalidArgument, http.StatusBadRequest},
 	UndefinedObject:    {"undefined_object", "42704", grpcInvalidArgument, http.StatusBadRequest},
 	InvalidReference:   {"invalid_column_reference", "42P10", grpcInvalidArgument, http.StatusBadRequest},
 	FrameSize:          {"invalid_preceding_or_following_size", "22013", grpcInvalidArgument, http.StatusBadRequest},

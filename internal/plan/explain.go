@@ -71,6 +71,13 @@ func Arguments(n Node) string {
 		a.window(x)
 	case *Unnest:
 		x.explain(&a)
+	case *Recursive:
+		a.add(x.Label)
+		if x.Distinct {
+			a.add("distinct")
+		}
+	case *WorkingTable:
+		a.add(x.Label)
 	case *Join:
 		a.join(x)
 	case *Sort:

@@ -66,6 +66,8 @@ type Binder struct {
 	// places says where in the text a column reference stands, for errors found later.
 	places map[*expr.Column]int
 	ctes   *cteScope
+	// binding are the tables of WITH whose queries are being bound, innermost last.
+	binding []*cteScope
 	// bound counts the expressions bound so far.
 	bound int
 	// system holds the names of system columns that the statement mentions.

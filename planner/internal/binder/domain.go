@@ -331,12 +331,17 @@ func (d *domain) pushValues(x *plan.Values) (plan.Node, []plan.Column, bool) {
 type cloned struct {
 	node plan.Node
 	ids  map[expr.ColumnID]expr.ColumnID
+	// tables are the new numbers of recursions inside.
+	tables map[expr.ColumnID]expr.ColumnID
 }
 
 // clone copies a plan under fresh column ids.
 func (b *Binder) clone(n plan.Node) cloned {
-	c := cloned{ids: map[expr.ColumnID]expr.ColumnID{}}
+	c := cloned{ids: map[expr.ColumnID]expr.ColumnID{}, tables: map[expr.ColumnID]expr.ColumnID{}}
 	plan.Walk(n, func(k plan.Node) bool {
+		if r, ok := k.(*plan.Recursive); ok {
+			c.tables[r.Table] = b.newID()
+		}
 		for _, col := range k.Columns() {
 			if _, ok := c.ids[col.ID]; !ok {
 				c.ids[col.ID] = b.newID()
@@ -437,6 +442,17 @@ func (c *cloned) produce(n plan.Node) plan.Node {
 		return &plan.Project{Input: x.Input, Exprs: c.named(x.Exprs)}
 	case *plan.Aggregate:
 		return &plan.Aggregate{Input: x.Input, Groups: c.named(x.Groups), Aggs: c.aggs(x.Aggs)}
+	case *plan.Recursive:
+		k := *x
+		k.Cols, k.Table = c.columns(x.Cols), c.tables[x.Table]
+		return &k
+	case *plan.WorkingTable:
+		k := *x
+		k.Cols = c.columns(x.Cols)
+		if to, ok := c.tables[x.Table]; ok {
+			k.Table = to
+		}
+		return &k
 	case *plan.Unnest:
 		k := *x
 		k.Items = append([]plan.UnnestItem(nil), x.Items...)

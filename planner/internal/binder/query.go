@@ -15,10 +15,18 @@ import (
 type cteScope struct {
 	parent *cteScope
 	def    *ast.CTE
+	group  *withGroup
+	rec    *recursion // while the table is bound, where it is recursive
 	// sees are the tables and the query around the definition.
 	outer *scope
 	busy  bool
 	uses  int
+}
+
+// withGroup is one WITH. The tables of WITH RECURSIVE see each other.
+type withGroup struct {
+	recursive bool
+	last      *cteScope
 }
 
 // query binds a query with its WITH, ORDER BY and LIMIT. Output columns may
@@ -64,6 +72,7 @@ func (b *Binder) body(body ast.QueryBody, outer *scope) (plan.Node, error) {
 
 // with adds the tables of a WITH to what the query sees.
 func (b *Binder) with(w *ast.With, outer *scope) error {
+	group := &withGroup{recursive: w.Recursive}
 	for _, def := range w.Tables {
 		for c := b.ctes; c != nil; c = c.parent {
 			if def.Name.Text == c.def.Name.Text && c.outer == outer && contains(w.Tables, c.def) {
@@ -73,8 +82,9 @@ func (b *Binder) with(w *ast.With, outer *scope) error {
 		if _, ok := def.Query.(*ast.Query); !ok {
 			return b.unsupported(def.Pos(), "a statement that writes in WITH")
 		}
-		b.ctes = &cteScope{parent: b.ctes, def: def, outer: outer}
+		b.ctes = &cteScope{parent: b.ctes, def: def, outer: outer, group: group}
 	}
+	group.last = b.ctes
 	return nil
 }
 
@@ -95,11 +105,16 @@ func (b *Binder) cteRef(id ast.Ident) (plan.Node, error) {
 			continue
 		}
 		if c.busy {
-			return nil, b.unsupported(id.Pos(), "WITH RECURSIVE")
+			return b.selfReference(c, id)
 		}
 		saved := b.ctes
-		c.busy, b.ctes = true, c
+		c.busy, b.ctes = true, c.parent
+		if c.group.recursive {
+			b.ctes = c.group.last
+		}
+		b.binding = append(b.binding, c)
 		node, err := b.cteBody(c)
+		b.binding = b.binding[:len(b.binding)-1]
 		c.busy, b.ctes = false, saved
 		if err != nil {
 			return nil, err
@@ -115,7 +130,14 @@ func (b *Binder) cteRef(id ast.Ident) (plan.Node, error) {
 
 func (b *Binder) cteBody(c *cteScope) (plan.Node, error) {
 	// A definition that names itself, without RECURSIVE, means the table around it.
-	node, err := b.query(c.def.Query.(*ast.Query), c.outer)
+	q := c.def.Query.(*ast.Query)
+	var node plan.Node
+	var err error
+	if op, ok := q.Body.(*ast.SetOp); ok && c.group.recursive && op.Op == ast.Union && !op.ByName {
+		node, err = b.recursive(c, q, op)
+	} else {
+		node, err = b.query(q, c.outer)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,9 @@ const (
 	systemRows  = 100
 	fileRows    = 100_000
 	elements    = 4 // of a list
+	// workingRows keeps the rows of a round on the left of every join, so that what
+	// they meet is built once and probed in each round.
+	workingRows = 1e12
 )
 
 // estimator guesses the rows of plans, for the order of joins only.
@@ -65,6 +68,10 @@ func (e estimator) rows(n plan.Node) float64 {
 			return 1
 		}
 		return max(1, e.rows(x.Input)/10)
+	case *plan.WorkingTable:
+		return workingRows
+	case *plan.Recursive:
+		return e.rows(x.Base) * 10
 	case *plan.Unnest:
 		return e.rows(x.Input) * elements
 	case *plan.GroupingSets:

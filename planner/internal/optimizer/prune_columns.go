@@ -34,6 +34,10 @@ func prune(n plan.Node, need idSet) plan.Node {
 		return pruneGroupingSets(x, need)
 	case *plan.Window:
 		return pruneWindow(x, need)
+	case *plan.Recursive:
+		// Each column of a round may decide about the next one.
+		base, step := x.Base.Columns(), x.Step.Columns()
+		return x.WithChildren([]plan.Node{exactly(prune(x.Base, columnsOf(x.Base)), base), exactly(prune(x.Step, columnsOf(x.Step)), step)})
 	case *plan.Unnest:
 		return pruneUnnest(x, need)
 	case *plan.Sort:
