@@ -272,3 +272,27 @@ func TestLikeIsARegexp(t *testing.T) {
 		t.Error("matched")
 	}
 }
+
+// TestViewsAreViews: a view is listed as VIEW with its columns, and has no key.
+func TestViewsAreViews(t *testing.T) {
+	view := &schema.Object{Namespace: "public", Name: "recent", Kind: schema.View, Query: &schema.ViewQuery{Text: "SELECT 1 AS one"},
+		Fields: []schema.Field{{ID: 1, Name: "one", Type: types.Of(types.Int32)}}}
+	s := &Source{Mem: memory.DefaultAllocator, Catalog: objects{object("public", "docs"), view}}
+	for filter, want := range map[string]string{"VIEW": "recent", "TABLE": "docs", "base table": "docs", "SYSTEM TABLE": ""} {
+		rec, err := s.Batch(context.Background(), &pb.CommandGetTables{TableTypes: []string{filter}, IncludeSchema: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for i := range int(rec.NumRows()) {
+			names = append(names, rec.Column(2).ValueStr(i))
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %q, want %q", filter, got, want)
+		}
+	}
+	keys, err := s.Batch(context.Background(), &pb.CommandGetPrimaryKeys{Table: "recent"})
+	if err != nil || keys.NumRows() != 0 {
+		t.Errorf("%v, %v", keys, err)
+	}
+}
