@@ -30,9 +30,9 @@ var listTable = []def{
 	{names: "array_append list_append", help: "with a value behind", nulls: true, sigs: []sig{{in: "list, any", bind: listAppend, eval: evalListAppend}}},
 	{names: "array_prepend list_prepend", help: "with a value in front", nulls: true, sigs: []sig{{in: "any, list", bind: listPrepend, eval: evalListPrepend}}},
 	{names: "array_concat list_concat array_cat", help: "both lists behind each other", sigs: []sig{{in: "list, list", bind: listConcat, eval: evalListConcat}}},
-	{names: "array_has_all @>", help: "whether all elements of the second list are in the first", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(hasAll)}}},
+	{names: "array_has_all list_has_all @>", help: "whether all elements of the second list are in the first", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(hasAll)}}},
 	{names: "<@", help: "whether all elements of the first list are in the second", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(func(a, b []vec.Value) bool { return hasAll(b, a) })}}},
-	{names: "array_has_any array_overlap &&", help: "whether the lists share an element", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(hasAny)}}},
+	{names: "array_has_any list_has_any arrays_overlap array_overlap &&", help: "whether the lists share an element", sigs: []sig{{in: "list, list", bind: bindListPair, eval: listPair(hasAny)}}},
 	{names: "array_slice list_slice", help: "the elements between two positions, both included", sigs: []sig{{in: "list, bigint, bigint", ret: "same", eval: evalArraySlice}}},
 	{names: "array_sort list_sort", help: "in ascending order, NULLs last", sigs: []sig{{in: "list", ret: "same", eval: listMap(func(l []vec.Value) []vec.Value {
 		slices.SortStableFunc(l, kernel.CompareBoxed)

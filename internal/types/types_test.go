@@ -156,3 +156,15 @@ func TestArrowNamed(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParse: what is read prints as the same text, and nothing panics.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"INT", "STRUCT(a INT, \"b\"\"c\" TEXT[])", "MAP(TEXT, STRUCT(x DECIMAL(10,2)))[]", "STRUCT(", "MAP(INT", "VECTOR(3)[][]", `STRUCT("" UUID)`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, ok := types.Parse(s); ok && (got.String() != s || got.Deep()) {
+			t.Fatalf("%q reads as %s", s, got)
+		}
+	})
+}

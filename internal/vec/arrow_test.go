@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
 	"github.com/apache/arrow-go/v18/arrow/float16"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"pgregory.net/rapid"
@@ -200,6 +201,27 @@ func TestNullViews(t *testing.T) {
 	got, err := vec.FromArrow(array.MakeFromData(data), types.Of(types.Text))
 	if err != nil || rowsOf(got) != "NULL" || got.Strings.At(0) != "" {
 		t.Error(err, got)
+	}
+}
+
+// TestFromArrowUUID: arrow.uuid, alone and in a list, is a UUID; as BINARY it is its bytes.
+func TestFromArrowUUID(t *testing.T) {
+	b := extensions.NewUUIDBuilder(memory.DefaultAllocator)
+	b.AppendBytes([16]byte{0x55, 15: 1})
+	b.AppendNull()
+	arr := b.NewArray()
+	st, err := types.FromArrow(arr.DataType())
+	if err != nil || st.Kind != types.UUID {
+		t.Fatal(st, err)
+	}
+	for want, ty := range map[string]types.Type{
+		"55000000-0000-0000-0000-000000000001 | NULL": types.Of(types.UUID),
+		`\x55000000000000000000000000000001 | NULL`:   types.Of(types.Binary),
+	} {
+		v, err := vec.FromArrow(arr, ty)
+		if err != nil || rowsOf(v) != want {
+			t.Errorf("%s: %s, want %s (%v)", ty, rowsOf(v), want, err)
+		}
 	}
 }
 

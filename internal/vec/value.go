@@ -165,7 +165,7 @@ func (s Span) String() string {
 		if n < 0 {
 			sign, n = "-", -n
 		}
-		clock := time.Unix(0, 0).UTC().Add(time.Duration(n % int64(24*time.Hour))).Format("04:05.999999")
+		clock := time.Unix(0, 0).UTC().Add(time.Duration(n % int64(24*time.Hour))).Format("04:05.999999999")
 		parts = append(parts, sign+pad2(n/int64(time.Hour))+":"+clock)
 	}
 	return strings.Join(parts, " ")
