@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance crash-quick crash bench-flight lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance crash-quick crash bench-flight image lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,9 @@ crash: ## the same, 500 rounds and 5,000 images (an hour)
 bench-flight: ## CPU per byte of results over Flight against arrow-go's writer: 4 M rows or 1 GiB a case, five runs each (minutes)
 	@$(GO) test -count=1 ./flightsql -run '^TestFlightBench$$' -flight -v -timeout 30m | \
 		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-flight: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
+
+image: ## the container image, where a builder is at hand
+	docker build -f deploy/Dockerfile -t loam .
 
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 

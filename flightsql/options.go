@@ -19,6 +19,8 @@ type Options struct {
 	// TLS is the server's certificate; nil is plaintext. When it asks clients for
 	// certificates, those name users too.
 	TLS *access.Certificates
+	// Plaintext allows addresses other than loopback without TLS.
+	Plaintext bool
 	// Insecure allows addresses other than loopback without TLS or users.
 	Insecure bool
 	// MaxMessageBytes bounds a received message; 0 is 64 MiB.
@@ -65,9 +67,9 @@ func (o Options) CheckAddress(addr net.Addr) error {
 	if !ok || o.Insecure || tcp.IP.IsLoopback() {
 		return nil
 	}
-	if o.TLS == nil {
+	if o.TLS == nil && !o.Plaintext {
 		return fail.New(fail.InvalidParameter, "%s is reachable from other machines, and this server speaks plaintext", addr).
-			WithHint("Pass --tls-cert and --tls-key, or listen on 127.0.0.1, or pass --insecure if the network is trusted.")
+			WithHint("Pass --tls-cert and --tls-key, or listen on 127.0.0.1, or pass --plaintext if the network is trusted.")
 	}
 	if o.authConfig().Open() {
 		return fail.New(fail.InvalidParameter, "%s is reachable from other machines, and this server asks nobody for credentials", addr).

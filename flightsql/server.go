@@ -126,7 +126,10 @@ func (s *Server) Serve(lis net.Listener) error {
 		_ = lis.Close()
 		return err
 	}
-	return s.grpc.Serve(answering{lis})
+	if s.opts.TLS == nil {
+		lis = answering{lis}
+	}
+	return s.grpc.Serve(lis)
 }
 
 // Shutdown stops accepting, waits for running calls, and ends them when ctx

@@ -18,7 +18,8 @@ type accessConfig struct {
 	cert, key, clientCA          string // PEM files
 	users                        string // file of NAME:HASH lines
 	user, password, passwordFile string
-	insecure                     bool
+	auth                         authMode
+	plaintext, insecure          bool
 }
 
 func (c *accessConfig) flags(fs *flag.FlagSet) {
@@ -29,20 +30,26 @@ func (c *accessConfig) flags(fs *flag.FlagSet) {
 	fs.StringVar(&c.user, "user", "", "`name` of a single user, in place of --users")
 	fs.StringVar(&c.password, "password", "", "the single user's `password`; better in a file, since others see command lines")
 	fs.StringVar(&c.passwordFile, "password-file", "", "`file` with the single user's password")
+	fs.Var(&c.auth, "auth", "who may call: given (as the settings say), none (everybody), or `mode` generate: without users, a password for the user loam is made at the first start")
+	fs.BoolVar(&c.plaintext, "plaintext", false, "allow addresses that other machines reach without TLS; users are still asked for")
 	fs.BoolVar(&c.insecure, "insecure", false, "allow addresses that other machines reach without TLS or without users; warns at each start")
 }
 
 // gate is the access of a running server. Both parts may be nil: plaintext, everybody.
 type gate struct {
 	config accessConfig
+	made   string // the password that this start has made, to be shown once
 	users  *access.Users
 	tls    *access.Certificates
 }
 
-// open reads the files.
-func (c accessConfig) open() (*gate, error) {
-	g := &gate{config: c}
-	var err error
+// open reads the files. In the mode generate it may make one in the data directory.
+func (c accessConfig) open(data string) (*gate, error) {
+	made, err := c.generate(data)
+	if err != nil {
+		return nil, err
+	}
+	g := &gate{config: c, made: made}
 	if g.users, err = c.readUsers(); err != nil {
 		return nil, err
 	}
@@ -80,6 +87,9 @@ func (c accessConfig) readUsers() (*access.Users, error) {
 		return access.Parse(c.users, text, cl, ids)
 	}
 	password, err := c.singlePassword()
+	if c.auth == authNone && (c.user != "" || password != "") {
+		return nil, fail.New(fail.InvalidParameter, "--auth none asks nobody for a password, and one is given").WithHint("Leave out one of them.")
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -134,16 +144,14 @@ func (c accessConfig) replaceCertificates(into *access.Certificates) error {
 	return into.Replace(texts[0], texts[1], texts[2])
 }
 
-// warn says what --insecure leaves open, at each start.
+// warn says what the settings leave open, at each start.
 func (g *gate) warn() {
-	if !g.config.insecure {
-		return
+	c := g.config
+	if g.tls == nil && (c.insecure || c.plaintext) {
+		slog.Warn("serving in plaintext: passwords, tokens and data can be read on the way")
 	}
-	if g.tls == nil {
-		slog.Warn("--insecure: serving in plaintext: passwords, tokens and data can be read on the way")
-	}
-	if g.users.Open() && !g.tls.AskClients() {
-		slog.Warn("--insecure: serving without users: everybody who reaches the address may read and write")
+	if g.users.Open() && !g.tls.AskClients() && (c.insecure || c.auth == authNone) {
+		slog.Warn("serving without users: everybody who reaches the address may read and write")
 	}
 }
 
@@ -160,5 +168,8 @@ func (s *server) say(data, version string) {
 	fmt.Printf("loam %s serves %s\n  Flight SQL  %s://%s\n", version, data, s.gate.scheme("grpc", "+tls"), s.flightAddr)
 	if s.httpAddr != "" {
 		fmt.Printf("  HTTP        %s://%s\n", s.gate.scheme("http", "s"), s.httpAddr)
+	}
+	if s.gate.made != "" {
+		fmt.Printf("  user        %s\n  password    %s   (made at this first start, and shown only now)\n", imageUser, s.gate.made)
 	}
 }

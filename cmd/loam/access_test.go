@@ -232,7 +232,7 @@ func TestInsecureWarns(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-		g, err := c.access.open()
+		g, err := c.access.open(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func (s *server) wait(ctx context.Context, hangup <-chan os.Signal) int {
 
 // startServer opens the data directory and listens on both addresses.
 func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
-	g, err := cfg.access.open()
+	g, err := cfg.access.open(cfg.data)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 
 func (s *server) listen(cfg serveConfig) error {
 	reg := prometheus.NewRegistry()
-	options := flightsql.Options{Users: s.gate.users, TLS: s.gate.tls, Insecure: cfg.access.insecure, Registry: reg}
+	options := flightsql.Options{Users: s.gate.users, TLS: s.gate.tls, Plaintext: cfg.access.plaintext, Insecure: cfg.access.unguarded(s.gate.tls != nil), Registry: reg}
 	var err error
 	if s.flight, err = flightsql.NewServer(s.engine, options); err != nil {
 		return err
@@ -188,11 +188,12 @@ func (s *server) listen(cfg serveConfig) error {
 	return nil
 }
 
-// restOptions are those of HTTP. A server that everybody may use on purpose is
-// reached by whatever name it has.
+// restOptions are those of HTTP. Only a server on loopback that asks nobody needs to
+// check the names it is called by: a certificate does not match a foreign name, and a
+// foreign page has no credentials.
 func (s *server) restOptions(reg *prometheus.Registry) rest.Options {
 	o := rest.Options{Users: s.gate.users, Certificates: s.gate.tls.AskClients(), Registry: reg, Flight: s.flightAddr}
-	if s.gate.config.insecure {
+	if s.gate.tls != nil || !s.gate.users.Open() || s.gate.config.unguarded(s.gate.tls != nil) {
 		o.Hosts = []string{"*"}
 	}
 	return o
