@@ -18,7 +18,7 @@ func (q *query) build(n plan.Node) (stream, error) {
 	case *plan.Scan:
 		return q.leaf(n, func(ctx context.Context) (sched.Morsels, error) { return q.src.Scan(ctx, x) }), nil
 	case *plan.SearchScan:
-		return q.leaf(n, func(ctx context.Context) (sched.Morsels, error) { return q.src.Search(ctx, x) }), nil
+		return q.buildSearch(x)
 	case *plan.SystemScan:
 		return q.leaf(n, func(ctx context.Context) (sched.Morsels, error) { return q.src.System(ctx, x) }), nil
 	case *plan.FileScan:

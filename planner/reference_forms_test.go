@@ -175,3 +175,22 @@ func materialized(x *plan.Materialized) []row {
 	}
 	return out
 }
+
+// runSearchWithin searches with the values of the plans within in its filter.
+func runSearchWithin(x *plan.SearchScan, in []relation) (relation, error) {
+	k := *x
+	k.Within = nil
+	filter := expr.Conjuncts(x.Filter)
+	for i, w := range x.Within {
+		list := &expr.In{Arg: w.Key}
+		for _, values := range in[i].rows {
+			list.List = append(list.List, &expr.Const{Value: values[0]})
+		}
+		if len(list.List) == 0 {
+			return relation{cols: x.Columns()}, nil
+		}
+		filter = append(filter, list)
+	}
+	k.Filter = expr.AllOf(filter)
+	return runSearch(&k)
+}

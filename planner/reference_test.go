@@ -87,7 +87,7 @@ func run(n plan.Node) (relation, error) {
 	case *plan.Scan:
 		return runScan(x)
 	case *plan.SearchScan:
-		return runSearch(x)
+		return runSearchWithin(x, in)
 	case *plan.Values:
 		for _, r := range x.Rows {
 			var values row

@@ -213,6 +213,9 @@ func search(x *plan.SearchScan) string {
 	if x.RRFK > 0 {
 		s += fmt.Sprintf(" rrf=%g", x.RRFK)
 	}
+	for _, w := range x.Within {
+		s += " within=" + show(w.Key)
+	}
 	if x.MinScore != nil {
 		s += " min_score=" + show(x.MinScore)
 	}

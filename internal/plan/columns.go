@@ -55,7 +55,6 @@ func (n *Join) Columns() []Column {
 
 // Children implements Node.
 func (n *Scan) Children() []Node         { return nil }
-func (n *SearchScan) Children() []Node   { return nil }
 func (n *SystemScan) Children() []Node   { return nil }
 func (n *FileScan) Children() []Node     { return nil }
 func (n *Series) Children() []Node       { return nil }
@@ -71,12 +70,33 @@ func (n *UnionAll) Children() []Node     { return n.Inputs }
 
 // WithChildren implements Node.
 func (n *Scan) WithChildren([]Node) Node         { return n }
-func (n *SearchScan) WithChildren([]Node) Node   { return n }
 func (n *SystemScan) WithChildren([]Node) Node   { return n }
 func (n *FileScan) WithChildren([]Node) Node     { return n }
 func (n *Series) WithChildren([]Node) Node       { return n }
 func (n *Values) WithChildren([]Node) Node       { return n }
 func (n *Materialized) WithChildren([]Node) Node { return n }
+
+// Children are the plans of Within.
+func (n *SearchScan) Children() []Node {
+	var out []Node
+	for _, w := range n.Within {
+		out = append(out, w.Values)
+	}
+	return out
+}
+
+// WithChildren implements Node.
+func (n *SearchScan) WithChildren(c []Node) Node {
+	if len(c) == 0 {
+		return n
+	}
+	k := *n
+	k.Within = make([]Within, len(c))
+	for i, v := range c {
+		k.Within[i] = Within{Key: n.Within[i].Key, Values: v}
+	}
+	return &k
+}
 
 // WithChildren implements Node.
 func (n *Filter) WithChildren(c []Node) Node { return &Filter{Input: c[0], Pred: n.Pred} }

@@ -168,6 +168,9 @@ func (a *arguments) search(x *SearchScan) {
 	}
 	a.list("columns", append(fields(x.Cols), x.Score.Name))
 	a.expr("filter", x.Filter)
+	for _, w := range x.Within {
+		a.expr("within", w.Key)
+	}
 	a.rows("limit", x.Limit)
 	a.offset(x.Offset)
 	a.expr("min_score", x.MinScore)

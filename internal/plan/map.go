@@ -66,6 +66,10 @@ func mapOwn(n Node, f func(expr.Expr) expr.Expr) Node {
 func mapSearch(x *SearchScan, f func(expr.Expr) expr.Expr) Node {
 	k := *x
 	k.Filter, k.MinScore = f(x.Filter), f(x.MinScore)
+	k.Within = make([]Within, len(x.Within))
+	for i, w := range x.Within {
+		k.Within[i] = Within{Key: f(w.Key), Values: w.Values}
+	}
 	k.Legs = make([]Leg, len(x.Legs))
 	for i, l := range x.Legs {
 		l.Query, l.Filter = f(l.Query), f(l.Filter)

@@ -100,10 +100,20 @@ type SearchScan struct {
 	Legs   []Leg
 	RRFK   float64
 	Filter expr.Expr
+	// Within restrict the documents to values that are computed before the search
+	// runs: a pre-filter too.
+	Within []Within
 	Limit  int64
 	Offset int64
 	// MinScore drops rows below it; nil means none. A constant when the plan runs.
 	MinScore expr.Expr
+}
+
+// Within passes the rows whose Key, over the scan columns, is among the values of
+// the one column of Values; NULL is among none.
+type Within struct {
+	Key    expr.Expr
+	Values Node
 }
 
 // SystemScan reads a system table by name (see the registry in the root package).

@@ -120,6 +120,12 @@ func (k *block) where() error {
 	}
 	var preds []expr.Expr
 	for _, e := range conjuncts {
+		if before, err := k.beforeSearch(e); before || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		taken, err := c.conjunctJoin(e)
 		if err != nil {
 			return err
@@ -132,12 +138,6 @@ func (k *block) where() error {
 			return err
 		}
 		preds = append(preds, p)
-	}
-	if _, search := k.node.(*plan.SearchScan); search && len(c.joins) > 0 {
-		// It could only be applied to the ranked rows, and then fewer than the
-		// search's limit would come back although more match.
-		return k.b.fail(fail.Unsupported, k.sel.Where.Pos(), "a subquery in WHERE cannot filter before a search ranks").
-			WithHint("List the values in IN (…), or search in a derived table, FROM (SELECT * FROM …) s, to filter the ranked rows")
 	}
 	var err error
 	if k.node, err = k.b.applyAll(k.node, c.joins); err != nil {

@@ -89,7 +89,12 @@ func pruneSearch(x *plan.SearchScan, need idSet) plan.Node {
 	for _, l := range x.Legs {
 		expr.Columns(l.Filter, below)
 	}
-	k := *x
+	values := make([]plan.Node, len(x.Within))
+	for i, w := range x.Within {
+		expr.Columns(w.Key, below)
+		values[i] = exactly(prune(w.Values, columnsOf(w.Values)), w.Values.Columns())
+	}
+	k := *x.WithChildren(values).(*plan.SearchScan)
 	k.Cols = keepScan(x.Cols, below)
 	return &k
 }

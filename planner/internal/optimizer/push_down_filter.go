@@ -207,7 +207,7 @@ func pushScan(x *plan.Scan, preds []expr.Expr) plan.Node {
 }
 
 func pushSearch(x *plan.SearchScan, preds []expr.Expr) plan.Node {
-	k := *x
+	k := *pushChildren(x).(*plan.SearchScan)
 	pre := expr.Conjuncts(x.Filter)
 	var stay []expr.Expr
 	for _, p := range preds {
