@@ -276,9 +276,6 @@ func (b *Binder) valuesColumn(x *ast.Values, rows [][]expr.Expr, i int) (types.T
 
 // setOp binds UNION, INTERSECT and EXCEPT.
 func (b *Binder) setOp(x *ast.SetOp, outer *scope) (plan.Node, error) {
-	if x.ByName {
-		return nil, b.unsupported(x.Pos(), x.Op.String()+" BY NAME")
-	}
 	l, err := b.body(x.Left, outer)
 	if err != nil {
 		return nil, err
@@ -286,6 +283,11 @@ func (b *Binder) setOp(x *ast.SetOp, outer *scope) (plan.Node, error) {
 	r, err := b.body(x.Right, outer)
 	if err != nil {
 		return nil, err
+	}
+	if x.ByName {
+		if l, r, err = b.byName(x, l, r); err != nil {
+			return nil, err
+		}
 	}
 	lc, rc := l.Columns(), r.Columns()
 	if len(lc) != len(rc) {
