@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance crash-quick crash bench-flight image lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance crash-quick crash bench-flight store-conformance image lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,19 @@ bench-flight: ## CPU per byte of results over Flight against arrow-go's writer: 
 
 image: ## the container image, where a builder is at hand
 	docker build -f deploy/Dockerfile -t loam .
+
+# A real S3 server for the tests, built outside of the tree and never linked in. At
+# least v1.8.0: before it, several writers of one name could win.
+VERSITYGW := v1.8.0
+VERSITYGW_DIR := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/loam/versitygw-$(VERSITYGW)
+
+$(VERSITYGW_DIR)/versitygw:
+	GOFLAGS= GOBIN=$(VERSITYGW_DIR) $(GO) install -trimpath github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
+
+store-conformance: $(VERSITYGW_DIR)/versitygw ## the suite of the object store over a real S3 server, versitygw (the first run builds it, minutes)
+	@LOAM_VERSITYGW=$< $(GO) test -count=1 -timeout 10m ./storage/object -run '^Test.*/^versitygw' -skip '^Test(S3|File|Crash|Faulty)' -v 2>&1 | \
+		awk '/^ +--- PASS: .*\/versitygw/ {p++} /^ +--- SKIP: .*\/versitygw/ {s++} /--- FAIL: / {f++} /_test.go:|FAIL|panic:/ {print} \
+		END {printf "store-conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'
 
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 

@@ -30,9 +30,11 @@ internal/plan < internal/fail internal/types internal/vec internal/schema intern
 internal/snapshot < internal/fail ;
 internal/mem < internal/fail ;
 internal/testsum < ;
+internal/fakes3 < ;
+internal/versitygw < ;
 
 metastore < internal/fail internal/clock ; etcd zap grpc ulid xxh3
-storage/object < internal/fail internal/clock ; ulid xxh3 sys
+storage/object < internal/fail internal/clock ; ulid xxh3 sys sync aws
 storage/wal < internal/fail internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4
 storage/internal/column < internal/fail internal/types internal/vec ; arrow compress
@@ -72,6 +74,9 @@ var modules = map[string]string{
 	"readline": "github.com/reeflective/readline",
 	// Cells of graphemes on a terminal (MIT); the size of a terminal (Go project).
 	"width": "github.com/clipperhouse/displaywidth", "term": "golang.org/x/term",
+	// Amazon's own client of S3 (Apache-2.0, a release a week): signatures, credentials
+	// and endpoints of every kind; conditional writes. Its smithy-go is the transport.
+	"aws":  "github.com/aws/",
 	"yaml": "go.yaml.in/yaml/v3", // by the YAML organization, MIT and Apache-2.0, no dependencies; its nodes know their lines
 }
 

@@ -2,8 +2,8 @@
 //
 // In: keys and bytes. Out: the same bytes, whole or by range, after any crash
 // that follows a nil error. [Store] is the one interface; [OpenFile] keeps
-// objects in a directory, [NewMem] in memory, and [NewFaulty] wraps any store to
-// inject failures. The file store runs on [FS], a small file-system interface:
+// objects in a directory, [OpenS3] in a bucket, [NewMem] in memory, and [NewFaulty]
+// wraps any store to inject failures. The file store runs on [FS], a small file-system interface:
 // [OS] in the product, [CrashFS] in tests, which forgets what was not synced.
 //
 // A key is a path with slashes, such as "wal/20260102/01J….lwal". An object

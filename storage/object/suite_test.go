@@ -14,6 +14,7 @@ import (
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/versitygw"
 	"github.com/zeebo/xxh3"
 )
 
@@ -40,6 +41,10 @@ func each(t *testing.T, run func(t *testing.T, s Store)) {
 		"nosync": func(t *testing.T) Store { return openFile(t, t.TempDir(), FileOptions{NoSync: true}) },
 		"crash":  func(t *testing.T) Store { return openFile(t, "/", FileOptions{FS: NewCrashFS()}) },
 		"faulty": func(*testing.T) Store { return NewFaulty(NewMem(), clock.Real()) },
+		"s3":     func(t *testing.T) Store { s, _ := openFake(t, S3Options{}); return s },
+	}
+	if versitygw.Program() != "" {
+		stores["versitygw"] = openGateway
 	}
 	for name, open := range stores {
 		t.Run(name, func(t *testing.T) { run(t, open(t)) })
@@ -167,7 +172,11 @@ func TestRanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := make([]byte, 3)
-		if err := o.ReadAt(ctx, p, 1); err != nil || string(p) != "123" {
+		err = o.ReadAt(ctx, p, 1)
+		if _, remote := s.(*S3); remote && errors.Is(err, ErrNotFound) {
+			return // a bucket keeps nothing open
+		}
+		if err != nil || string(p) != "123" {
 			t.Fatalf("open handle after delete: %q %v", p, err)
 		}
 	})
