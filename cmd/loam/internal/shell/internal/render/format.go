@@ -49,7 +49,8 @@ func (f Format) ForPeople() bool { return f == Table || f == Vertical }
 // Expanded says when a table is printed one column a line instead.
 type Expanded string
 
-// The values of Expanded. Auto: when the columns do not fit the terminal.
+// The values of Expanded. Auto: when the columns do not fit the terminal, or the
+// only row does not.
 const (
 	ExpandedOff  Expanded = "off"
 	ExpandedOn   Expanded = "on"

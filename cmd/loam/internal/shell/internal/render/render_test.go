@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -228,6 +229,29 @@ func TestLongResultsStream(t *testing.T) {
 	}
 	if !strings.HasSuffix(out.String(), "\n123456 │ …\n") {
 		t.Errorf("a late wide row: %q", out.String()[out.Len()-40:])
+	}
+}
+
+// TestWholeWithoutTerminal: what a pipe gets is whole, also behind the sample.
+func TestWholeWithoutTerminal(t *testing.T) {
+	cols, c := table(t, "id:int s:text b:text\n[1, \"a\", \"yes\"]\n")
+	var out bytes.Buffer
+	w, err := New(&out, cols, Options{Format: Table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("long ", 50) + "end"
+	_, wide := table(t, fmt.Sprintf("id:int s:text b:text\n[123456, %q, \"no\"]\n", long))
+	for range sampleRows {
+		if err := w.Chunk(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Chunk(wide), w.End()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\n123456 │ " + long + " │ no\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("a late wide row: %q", out.String()[out.Len()-2*len(long):])
 	}
 }
 

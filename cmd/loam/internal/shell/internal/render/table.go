@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/loamdb/loam/internal/plan"
@@ -11,10 +12,6 @@ import (
 // sampleRows is how many rows decide the widths of the columns; the rows after
 // them are printed as they come, in these widths.
 const sampleRows = 1000
-
-// maxCell is the widest cell of a table of several columns where there is no
-// terminal to fit, in cells. A lone column, as a plan or a document, is whole.
-const maxCell = 60
 
 // minCell is what a column of text is not shrunk below, in cells.
 const minCell = 10
@@ -79,8 +76,13 @@ func (t *tableWriter) begin(b *strings.Builder) {
 	t.began = true
 	natural, least := t.natural()
 	var fits bool
-	if t.width, fits = fit(natural, least, t.room()); !fits && t.o.Expanded == ExpandedAuto && len(t.sample) > 0 {
+	t.width, fits = fit(natural, least, t.room())
+	if len(t.sample) == 1 {
+		fits = fits && slices.Equal(t.width, natural) // a lone row is read, not compared: whole rather than cut
+	}
+	if !fits && t.o.Expanded == ExpandedAuto && len(t.sample) > 0 {
 		t.tall = newVertical(t.out, t.cols, t.o)
+		t.tall.short = true
 	} else {
 		t.head(b)
 	}
@@ -94,10 +96,14 @@ func (t *tableWriter) begin(b *strings.Builder) {
 	t.sample = nil
 }
 
+// whole says that nothing is cut: there is no terminal to fit, or a lone column,
+// as a plan or a document.
+func (t *tableWriter) whole() bool { return t.o.Width <= 0 || len(t.cols) == 1 }
+
 // room is how many cells the columns may take together, without what is between
 // them; -1 is as many as they like.
 func (t *tableWriter) room() int {
-	if t.o.Width <= 0 || len(t.cols) == 1 {
+	if t.whole() {
 		return -1
 	}
 	return max(t.o.Width-3*(len(t.cols)-1), 0)
@@ -118,9 +124,6 @@ func (t *tableWriter) natural() (natural, least []int) {
 		least[j] = min(natural[j], minCell)
 		if c.Type.Numeric() {
 			least[j] = max(body, least[j])
-		}
-		if t.o.Width <= 0 && len(t.cols) > 1 {
-			natural[j] = min(natural[j], max(maxCell, least[j]))
 		}
 	}
 	return natural, least
@@ -203,7 +206,7 @@ func (t *tableWriter) cell(b *strings.Builder, j int, s, style string) {
 		b.WriteString(t.o.paint(dim, " │ "))
 	}
 	right := t.cols[j].Type.Numeric()
-	if len(t.cols) > 1 && !(right && style != bold) {
+	if !t.whole() && (!right || style == bold) {
 		s = Cut(s, t.width[j])
 	}
 	pad := strings.Repeat(" ", max(t.width[j]-Width(s), 0))

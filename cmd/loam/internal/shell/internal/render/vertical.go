@@ -6,18 +6,20 @@ import (
 	"strings"
 
 	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 )
 
 // ruleWidth is the width of the line over a record where there is no terminal.
 const ruleWidth = 40
 
-// verticalWriter prints one column a line, values whole.
+// verticalWriter prints one column a line, text whole.
 type verticalWriter struct {
 	out   io.Writer
 	o     Options
 	names []string // padded
 	pad   int
+	short bool // long vectors are abbreviated
 	rows  int
 }
 
@@ -66,7 +68,11 @@ func (w *verticalWriter) row(b *strings.Builder, row []vec.Value) {
 			b.WriteString(bar + w.o.paint(dim, w.o.Null) + "\n")
 			continue
 		}
-		for i, line := range strings.Split(v.String(), "\n") {
+		text := v.String()
+		if k := v.Type.Kind; w.short && (k == types.Vector || k == types.Sparse) {
+			text = short(v)
+		}
+		for i, line := range strings.Split(text, "\n") {
 			if i > 0 {
 				b.WriteString(strings.Repeat(" ", w.pad))
 			}
