@@ -220,12 +220,14 @@ func caretPad(line string, n int) string {
 }
 
 // Closest returns the candidate nearest to name by edit distance (case folded),
-// or "" when none is close enough to suggest.
+// or "" when none is close enough to suggest. Of several as near, it is the first of
+// the alphabet, so that an error reads the same in each run.
 func Closest(name string, candidates []string) string {
 	name = strings.ToLower(name)
 	best, bestDist := "", min(max(2, len(name)/3)+1, len(name))
 	for _, c := range candidates {
-		if d := editDistance(name, strings.ToLower(c), bestDist); d < bestDist {
+		d := editDistance(name, strings.ToLower(c), bestDist+1)
+		if d < bestDist || d == bestDist && best != "" && c < best {
 			best, bestDist = c, d
 		}
 	}

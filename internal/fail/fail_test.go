@@ -147,6 +147,11 @@ func TestClosest(t *testing.T) {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}
+	for _, order := range [][]string{{"doy", "dow"}, {"dow", "doy"}} {
+		if got := Closest("foo", order); got != "dow" {
+			t.Errorf("of two as near in the order %q: %q", order, got)
+		}
+	}
 	if got := Closest("x", nil); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
