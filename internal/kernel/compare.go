@@ -38,8 +38,8 @@ func (op Op) Flip() Op {
 	return op
 }
 
-// test says whether the comparison holds for an order (-1, 0, 1).
-func (op Op) test(c int) bool {
+// Holds says whether the comparison holds for an order (-1, 0, 1).
+func (op Op) Holds(c int) bool {
 	switch op {
 	case Eq:
 		return c == 0
@@ -77,7 +77,7 @@ func Compare(op Op, a, b *vec.Vector, n int) *vec.Vector {
 		ib = 0
 	}
 	for i := range n {
-		out.Bools[i] = op.test(compareValues(a, i*ia, b, i*ib))
+		out.Bools[i] = op.Holds(compareValues(a, i*ia, b, i*ib))
 	}
 	return out
 }
@@ -263,7 +263,7 @@ func decimalsOrder(op Op, a, b []decimal128.Num, constant bool, out []bool) {
 		case x.LowBits() > y.LowBits():
 			c = 1
 		}
-		out[i] = op.test(c)
+		out[i] = op.Holds(c)
 	}
 }
 
@@ -418,7 +418,7 @@ func selectFloats(op Op, a []float64, c float64, rows, out []int32) int {
 	if rows != nil {
 		for _, r := range rows {
 			out[k] = r
-			if op.test(CompareDoubles(a[r], c)) {
+			if op.Holds(CompareDoubles(a[r], c)) {
 				k++
 			}
 		}

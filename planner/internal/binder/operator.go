@@ -248,43 +248,6 @@ func negate(e expr.Expr, not bool) expr.Expr {
 	return e
 }
 
-// quantified is x op ANY|ALL (…): = ANY is IN, <> ALL is NOT IN; an array may
-// take any comparison.
-func (c *clause) quantified(x *ast.Quantified) (expr.Expr, error) {
-	isIn, isNotIn := x.Op == ast.OpEq && !x.All, x.Op == ast.OpNe && x.All
-	if x.Query != nil {
-		if !isIn && !isNotIn {
-			return nil, c.b.unsupported(x.Pos(), "a comparison "+string(x.Op)+" with ANY or ALL of a query other than = ANY and <> ALL")
-		}
-		return c.inQuery(&ast.InQuery{Span: x.Span, X: x.X, Not: isNotIn, Query: x.Query})
-	}
-	lit, ok := x.Array.(*ast.ArrayLit)
-	op, known := compareOps[x.Op]
-	if !ok || !known || len(lit.Elems) == 0 {
-		return nil, c.b.unsupported(x.Pos(), "ANY or ALL of anything but an array literal or a query")
-	}
-	arg, err := c.expr(x.X)
-	if err != nil {
-		return nil, err
-	}
-	var all []expr.Expr
-	for _, e := range lit.Elems {
-		elem, err := c.expr(e)
-		if err != nil {
-			return nil, err
-		}
-		one, err := c.b.compare(op, arg, elem, e.Pos())
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	if x.All {
-		return expr.AllOf(all), nil
-	}
-	return anyOf(all), nil
-}
-
 // extract is EXTRACT(field FROM x).
 func (c *clause) extract(x *ast.Extract) (expr.Expr, error) {
 	arg, err := c.expr(x.X)
