@@ -345,28 +345,3 @@ func TestConfiguredHosts(t *testing.T) {
 		t.Error(r.StatusCode)
 	}
 }
-
-// TestThePage: browsers get a page that loads nothing, all others JSON.
-func TestThePage(t *testing.T) {
-	s := serve(t, &enginetest.Engine{}, Options{Flight: "127.0.0.1:8815"})
-	r := s.do("GET", "/", "", "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
-	if r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("%d %v", r.StatusCode, r.Header)
-	}
-	for _, want := range []string{"grpc://127.0.0.1:8815", "jdbc:arrow-flight-sql://127.0.0.1:8815?useEncryption=false", r.Request.Host + "/v1/sql", loam.Version} {
-		if !strings.Contains(r.body, want) {
-			t.Errorf("no %q in the page", want)
-		}
-	}
-	for _, never := range []string{"<script", "src=", "@import"} {
-		if strings.Contains(r.body, never) {
-			t.Errorf("%q in the page", never)
-		}
-	}
-	if r := s.do("GET", "/", "", "Accept", "*/*"); !strings.Contains(r.body, `"flight_sql":"127.0.0.1:8815"`) {
-		t.Error(r.body)
-	}
-	if r := s.do("HEAD", "/", ""); r.StatusCode != 200 || r.body != "" {
-		t.Errorf("%d %q", r.StatusCode, r.body)
-	}
-}

@@ -4,7 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"html/template"
+	"net"
 	"net/http"
+	"strings"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
@@ -65,7 +67,7 @@ var pageText string
 var page = template.Must(template.New("page").Parse(pageText))
 
 // root names the server: a page for browsers, JSON for all others.
-func (a *api) root(_ context.Context, w *answer, r *http.Request) error {
+func (a *api) root(ctx context.Context, w *answer, r *http.Request) error {
 	media, err := accepted(r, mediaJSON, mediaHTML)
 	if err != nil {
 		return err
@@ -73,12 +75,37 @@ func (a *api) root(_ context.Context, w *answer, r *http.Request) error {
 	if media == mediaJSON {
 		out := object{"name": "loam", "version": loam.Version, "docs": docsURL, "openapi": pathOpenAPI}
 		if a.opts.Flight != "" {
-			out["flight_sql"] = a.opts.Flight
+			out["flight_sql"] = reachable(a.opts.Flight, r.Host)
 		}
 		return writeValue(w, http.StatusOK, out)
 	}
 	w.Header().Set("Content-Type", contentType(mediaHTML))
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-	values := map[string]any{"Version": loam.Version, "Docs": docsURL, "OpenAPI": pathOpenAPI, "HTTP": r.Host, "Flight": a.opts.Flight, "TLS": r.TLS != nil}
-	return page.Execute(w, values)
+	return page.Execute(w, a.pageValues(ctx, r))
+}
+
+// pageValues are what the page says. It names the addresses as the browser reached
+// them: a server that listens on every address is not at 0.0.0.0 for its clients.
+func (a *api) pageValues(ctx context.Context, r *http.Request) map[string]any {
+	values := map[string]any{"Version": loam.Version, "Docs": docsURL, "OpenAPI": pathOpenAPI, "HTTP": r.Host, "Flight": reachable(a.opts.Flight, r.Host),
+		"TLS": r.TLS != nil, "Scheme": "grpc", "Web": "http", "Users": a.opts.Users != nil, "Reason": ""}
+	if r.TLS != nil {
+		values["Scheme"], values["Web"] = "grpc+tls", "https"
+	}
+	if err := a.engine.Ready(ctx); err != nil {
+		values["Reason"] = "the metastore does not answer"
+	}
+	return values
+}
+
+// reachable is address with the host of a request in the place of "every address".
+func reachable(address, host string) string {
+	h, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(h); err != nil || h != "" && (ip == nil || !ip.IsUnspecified()) {
+		return address
+	}
+	if only, _, err := net.SplitHostPort(host); err == nil {
+		host = only
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
