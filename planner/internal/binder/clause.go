@@ -237,6 +237,9 @@ func (c *clause) unary(x *ast.Unary) (expr.Expr, error) {
 }
 
 func (c *clause) is(x *ast.Is) (expr.Expr, error) {
+	if row, ok := x.X.(*ast.Row); ok && x.What == ast.IsNull {
+		return c.rowIsNull(row, x.Not)
+	}
 	arg, err := c.expr(x.X)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ var compareOps = map[ast.Op]expr.CompareOp{
 func (c *clause) binary(x *ast.Binary) (expr.Expr, error) {
 	if op, ok := compareOps[x.Op]; ok {
 		if lr, ok := x.L.(*ast.Row); ok {
-			return c.compareRows(op, lr, x.R, x.OpPos)
+			return c.rowCompare(op, lr, x.R, x.OpPos)
 		}
 		l, r, err := c.pair(x.L, x.R)
 		if err != nil {
@@ -85,40 +85,23 @@ func (b *Binder) likePartner(op ast.Op, e expr.Expr, partner types.Type, left bo
 	return e
 }
 
-// compareRows is (a, b) = (c, d) and <>.
-func (c *clause) compareRows(op expr.CompareOp, l *ast.Row, right ast.Expr, off int) (expr.Expr, error) {
-	r, ok := right.(*ast.Row)
-	if !ok || len(r.Elems) != len(l.Elems) {
-		return nil, c.b.fail(fail.DatatypeMismatch, off, "the left side is a row of %d values, the right side is not", len(l.Elems))
-	}
-	if op != expr.Eq && op != expr.Ne {
-		return nil, c.b.unsupported(off, "an order comparison of rows")
-	}
-	var all []expr.Expr
-	for i := range l.Elems {
-		a, b, err := c.pair(l.Elems[i], r.Elems[i])
-		if err != nil {
-			return nil, err
-		}
-		eq, err := c.b.compare(expr.Eq, a, b, off)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, eq)
-	}
-	eq := expr.AllOf(all)
-	if op == expr.Ne {
-		return &expr.Not{Arg: eq}, nil
-	}
-	return eq, nil
-}
-
 func (c *clause) between(x *ast.Between) (expr.Expr, error) {
-	arg, err := c.expr(x.X)
+	bind := func(e ast.Expr) ([]expr.Expr, error) {
+		bound, err := c.expr(e)
+		return []expr.Expr{bound}, err
+	}
+	if row, ok := x.X.(*ast.Row); ok && len(row.Elems) > 0 {
+		bind = func(e ast.Expr) ([]expr.Expr, error) { return c.rowOf(e, len(row.Elems)) }
+	}
+	arg, err := bind(x.X)
 	if err != nil {
 		return nil, err
 	}
-	lo, hi, err := c.pair(x.Lo, x.Hi)
+	lo, err := bind(x.Lo)
+	if err != nil {
+		return nil, err
+	}
+	hi, err := bind(x.Hi)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +122,12 @@ func (c *clause) between(x *ast.Between) (expr.Expr, error) {
 	return in, nil
 }
 
-func (b *Binder) inRange(arg, lo, hi expr.Expr, x *ast.Between) (expr.Expr, error) {
-	ge, err := b.compare(expr.Ge, arg, lo, x.Lo.Pos())
+func (b *Binder) inRange(arg, lo, hi []expr.Expr, x *ast.Between) (expr.Expr, error) {
+	ge, err := b.compareRows(expr.Ge, arg, lo, x.Lo.Pos())
 	if err != nil {
 		return nil, err
 	}
-	le, err := b.compare(expr.Le, arg, hi, x.Hi.Pos())
+	le, err := b.compareRows(expr.Le, arg, hi, x.Hi.Pos())
 	if err != nil {
 		return nil, err
 	}
@@ -219,19 +202,6 @@ func (b *Binder) in(arg expr.Expr, list []expr.Expr, offs []int, not bool) (expr
 		ors = append(ors, &expr.Compare{Op: expr.Eq, Left: all[0], Right: e})
 	}
 	return negate(anyOf(ors), not), nil
-}
-
-// inRows is (a, b) IN ((1, 2), (3, 4)).
-func (c *clause) inRows(row *ast.Row, x *ast.InList) (expr.Expr, error) {
-	var ors []expr.Expr
-	for _, e := range x.List {
-		eq, err := c.compareRows(expr.Eq, row, e, e.Pos())
-		if err != nil {
-			return nil, err
-		}
-		ors = append(ors, eq)
-	}
-	return negate(anyOf(ors), x.Not), nil
 }
 
 func anyOf(es []expr.Expr) expr.Expr {
