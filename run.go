@@ -118,7 +118,7 @@ func (st *Statement) Pin(ctx context.Context) (Pin, error) {
 // ExecutePinned runs a query at a pin; other statements do not take one.
 func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) {
 	if len(st.prepared.Params) > 0 {
-		return nil, fail.New(fail.UndefinedParameter, "the statement has %d parameters, none are bound", len(st.prepared.Params))
+		return nil, fail.New(fail.UndefinedParameter, "the statement has %s, none is bound", fail.Count(len(st.prepared.Params), "parameter"))
 	}
 	q, ok := st.prepared.Statement.(*plan.Query)
 	if !ok {

@@ -126,7 +126,7 @@ func (st *Statement) Bind(_ context.Context, values []vec.Value) (*Statement, er
 // is done when Execute returns. The caller closes the result.
 func (st *Statement) Execute(ctx context.Context) (*Result, error) {
 	if len(st.prepared.Params) > 0 {
-		return nil, fail.New(fail.UndefinedParameter, "the statement has %d parameters, none are bound", len(st.prepared.Params))
+		return nil, fail.New(fail.UndefinedParameter, "the statement has %s, none is bound", fail.Count(len(st.prepared.Params), "parameter"))
 	}
 	e := st.session.engine
 	entry := e.queries.start(e, st)

@@ -47,7 +47,7 @@ func decode(cmd []byte) (any, error) {
 	}
 	var wrapped anypb.Any
 	if err := proto.Unmarshal(cmd, &wrapped); err != nil || wrapped.GetTypeUrl() == "" {
-		return nil, fail.New(fail.BadRequest, "the %d bytes are no Flight SQL command", len(cmd)).
+		return nil, fail.New(fail.BadRequest, "the %s no Flight SQL command", fail.Count(len(cmd), "byte is", "bytes are")).
 			WithHint("A command is a message inside google.protobuf.Any, or a scan request as JSON.")
 	}
 	name := wrapped.MessageName()

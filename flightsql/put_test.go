@@ -167,7 +167,7 @@ func TestPutErrorsNameTheirPlace(t *testing.T) {
 		firstGood string
 	}{
 		{"n", int64s, "3000000000", []string{"row 2", `"n"`, "3000000000", "INT"}, "widen the column", "1"},
-		{"v", arrow.ListOf(float), "[1]", []string{"row 2", `"v"`, "1 dimensions", "VECTOR(2)"}, "2 numbers", "[1, 2]"},
+		{"v", arrow.ListOf(float), "[1]", []string{"row 2", `"v"`, "1 dimension", "VECTOR(2)"}, "2 numbers", "[1, 2]"},
 		{"v", arrow.FixedSizeListOf(2, float), "[0, 0]", []string{"row 2", `"v"`, "zero vector"}, "NULL", "[1, 2]"},
 		{"v", arrow.ListOf(float), "[1, null]", []string{"row 2", `"v"`, "element 2"}, "NULL as a whole", "[1, 2]"},
 		{"j", texts, `"{"`, []string{"row 2", `"j"`, "{"}, "TEXT", `"{}"`},

@@ -38,7 +38,7 @@ func (j *job) each(ctx context.Context) ([]engine.Statement, error) {
 		return []engine.Statement{j.st}, nil
 	}
 	if j.bound == nil {
-		return nil, fail.New(fail.UndefinedParameter, "the statement has %d parameters, none are bound", want)
+		return nil, fail.New(fail.UndefinedParameter, "the statement has %s, none is bound", fail.Count(want, "parameter"))
 	}
 	out := make([]engine.Statement, 0, j.bound.count())
 	for i := range j.bound.rows {

@@ -45,7 +45,7 @@ func (s *Server) infoReturning(ctx context.Context, d *flight.FlightDescriptor, 
 	content := &ticket.Content{Kind: ticket.Rows, ID: s.opts.IDs.ULID(), User: c.principal.User, Params: buf.Bytes(), Expires: s.opts.Clock.Now().Add(sqlTicketLife)}
 	if len(content.Params) > maxSealedParams {
 		if content.ParamRef, err = s.params.put(content.Params); err != nil {
-			return nil, fail.New(fail.TooLarge, "%d rows were written; what RETURNING says of them takes %d bytes, too many to keep", count, len(content.Params))
+			return nil, fail.New(fail.TooLarge, "%s written; what RETURNING says of them takes %d bytes, too many to keep", fail.Count(count, "row was", "rows were"), len(content.Params))
 		}
 		content.Params = nil
 	}

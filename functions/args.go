@@ -172,7 +172,7 @@ func growing(n int, out *vec.Vector, f func(i int) (string, error)) error {
 			return err
 		}
 		if total += len(r); total > maxChunkText {
-			return fail.New(fail.TooLarge, "the texts made for %d rows exceed %d MiB", i+1, maxChunkText>>20)
+			return fail.New(fail.TooLarge, "the texts made for %s exceed %d MiB", fail.Count(i+1, "row"), maxChunkText>>20)
 		}
 		out.Strings.Set(i, r)
 	}

@@ -95,7 +95,7 @@ func evalMap(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 	for i := range n {
 		keys, values := args[0].Value(i).List, args[1].Value(i).List
 		if len(keys) != len(values) {
-			return fail.New(fail.InvalidParameter, "a map of %d keys and %d values", len(keys), len(values))
+			return fail.New(fail.InvalidParameter, "a map of %s and %s", fail.Count(len(keys), "key"), fail.Count(len(values), "value"))
 		}
 		val := vec.Value{Type: out.Type}
 		for k := range keys {

@@ -155,7 +155,7 @@ func bitwise(op byte) expr.EvalFunc {
 				x ^= y
 			default:
 				if y < 0 || y > 63 {
-					return fail.New(fail.OutOfRange, "a shift by %d bits; BIGINT has 64", y)
+					return fail.New(fail.OutOfRange, "a shift by %s; BIGINT has 64", fail.Count(y, "bit"))
 				}
 				if op == '<' {
 					x <<= y

@@ -374,7 +374,7 @@ func (e *entry) noOverload(name string, args []types.Type) error {
 		arity = arity || o.bind != nil || len(o.params) == len(args) || o.variadic && len(args) >= len(o.params)-1
 	}
 	if !arity {
-		return fail.New(fail.UndefinedFunction, "%s does not take %d %s; it has: %s", name, len(args), plural(len(args), "argument"), strings.Join(list, ", "))
+		return fail.New(fail.UndefinedFunction, "%s does not take %s; it has: %s", name, fail.Count(len(args), "argument"), strings.Join(list, ", "))
 	}
 	if len(list) > maxListed && len(near) > 0 {
 		list = near
@@ -401,13 +401,6 @@ func (o *overload) takesOne(args []types.Type) bool {
 		}
 	}
 	return false
-}
-
-func plural(n int, word string) string {
-	if n == 1 {
-		return word
-	}
-	return word + "s"
 }
 
 // Groups names the groups of functions in the order of docs/functions.md.

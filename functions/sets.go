@@ -96,7 +96,7 @@ var setTable = []def{
 		for i := range n {
 			l := args[0].Value(i).List
 			if k.at(i) < 0 || k.at(i) > int64(len(l)) {
-				return fail.New(fail.OutOfRange, "trim_array: %d elements of a list of %d", k.at(i), len(l))
+				return fail.New(fail.OutOfRange, "trim_array: %s of a list of %d", fail.Count(k.at(i), "element"), len(l))
 			}
 			out.Append(vec.Value{Type: out.Type, List: l[:int64(len(l))-k.at(i)]})
 		}

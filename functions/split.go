@@ -173,7 +173,7 @@ func regexGroup(ret string, f func(re *regex, s string, k int, out *vec.Vector, 
 				k = longs(args[2]).at(i)
 			}
 			if k < 0 || k > int64(re.re.NumSubexp()) {
-				return fail.New(fail.InvalidParameter, "the regular expression has %d groups, and no group %d", re.re.NumSubexp(), k)
+				return fail.New(fail.InvalidParameter, "the regular expression has %s, and no group %d", fail.Count(re.re.NumSubexp(), "group"), k)
 			}
 			f(re, s.at(i), int(k), out, i)
 		}
@@ -320,7 +320,7 @@ func evalFormat(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 				fmt.Sscan(d[1], &next)
 			}
 			if next < 1 || next >= len(args) {
-				return "", fail.New(fail.InvalidParameter, "format has %d arguments, and no argument %d", len(args)-1, next)
+				return "", fail.New(fail.InvalidParameter, "format has %s, and no argument %d", fail.Count(len(args)-1, "argument"), next)
 			}
 			s, null := "", args[next].IsNull(i)
 			if !null {

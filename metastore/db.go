@@ -98,7 +98,7 @@ func (s *db) read(ctx context.Context, spans ...span) ([][]row, int64, error) {
 
 func (s *db) Secret(ctx context.Context, name string, n int) ([]byte, error) {
 	if n < 1 || n > MaxValueBytes {
-		return nil, fail.New(fail.InvalidParameter, "a secret of %d bytes was asked for", n)
+		return nil, fail.New(fail.InvalidParameter, "a secret of %s was asked for", fail.Count(n, "byte"))
 	}
 	fresh := make([]byte, n)
 	s.ids.Fill(fresh)
@@ -116,7 +116,7 @@ func (s *db) Secret(ctx context.Context, name string, n int) ([]byte, error) {
 		}
 		var err error
 		if out, err = decodeText(r); err == nil && len(out) != n {
-			err = fail.New(fail.InvalidParameter, "secret %q has %d bytes, not %d", name, len(out), n)
+			err = fail.New(fail.InvalidParameter, "secret %q has %s, not %d", name, fail.Count(len(out), "byte"), n)
 		}
 		return err
 	})

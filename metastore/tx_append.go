@@ -195,7 +195,7 @@ func admit(b AppendBlock, p *PartitionState) error {
 		return fail.New(fail.Conflict, "object %d partition %d is at offset %d, the write was planned at %d",
 			b.ObjectID, b.Partition, p.Next, *b.Expect).WithHint("Read again and repeat the write.")
 	case len(p.Refs) >= MaxInlineRefs:
-		return fail.New(fail.BacklogFull, "object %d partition %d has %d references in its row", b.ObjectID, b.Partition, len(p.Refs))
+		return fail.New(fail.BacklogFull, "object %d partition %d has %s in its row", b.ObjectID, b.Partition, fail.Count(len(p.Refs), "reference"))
 	}
 	return nil
 }

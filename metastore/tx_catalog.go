@@ -92,7 +92,7 @@ func getNamespace(t *tx, name string) (Namespace, error) {
 }
 
 func errNotEmpty(ns Namespace) error {
-	return fail.New(fail.Dependents, "namespace %q is not empty: it holds %d objects", ns.Name, ns.Objects).
+	return fail.New(fail.Dependents, "namespace %q is not empty: it holds %s", ns.Name, fail.Count(ns.Objects, "object")).
 		WithHint("Drop its objects first.")
 }
 

@@ -16,7 +16,7 @@ import (
 // fail.InvalidParameter naming the parameter whose value does not fit its type.
 func BindParams(pr *plan.Prepared, values []vec.Value) (*plan.Prepared, error) {
 	if len(values) != len(pr.Params) {
-		return nil, fail.New(fail.UndefinedParameter, "the statement has %d parameters, %d values are given", len(pr.Params), len(values))
+		return nil, fail.New(fail.UndefinedParameter, "the statement has %s, %s given", fail.Count(len(pr.Params), "parameter"), fail.Count(len(values), "value is", "values are"))
 	}
 	if len(values) == 0 {
 		return pr, nil
@@ -51,7 +51,7 @@ func castParam(v vec.Value, to types.Type) (vec.Value, error) {
 		return v, nil
 	}
 	if to.Kind == types.Vector && v.Type.Kind == types.Vector {
-		return v, fail.New(fail.InvalidVector, "the vector has %d dimensions, %d are needed", v.Type.Dim, to.Dim)
+		return v, fail.New(fail.InvalidVector, "the vector has %s, %s", fail.Count(v.Type.Dim, "dimension"), fail.Count(to.Dim, "is needed", "are needed"))
 	}
 	if types.Cast(v.Type, to) == types.NoCast {
 		return v, fail.New(fail.InvalidParameter, "a value of type %s cannot be used", v.Type)

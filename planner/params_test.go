@@ -143,11 +143,11 @@ func TestBindParamsErrors(t *testing.T) {
 		code   fail.Code
 		text   string
 	}{
-		{"SELECT a FROM t WHERE a = ?", nil, fail.UndefinedParameter, "1 parameters, 0 values"},
-		{"SELECT 1", []vec.Value{vec.Int64(1)}, fail.UndefinedParameter, "0 parameters, 1 values"},
+		{"SELECT a FROM t WHERE a = ?", nil, fail.UndefinedParameter, "1 parameter, 0 values"},
+		{"SELECT 1", []vec.Value{vec.Int64(1)}, fail.UndefinedParameter, "0 parameters, 1 value"},
 		{"SELECT a FROM t WHERE a = ?", []vec.Value{vec.Text("x")}, fail.InvalidText, "$1 (BIGINT)"},
 		{"SELECT a FROM t LIMIT ?", []vec.Value{vec.Int64(-1)}, fail.InvalidParameter, "must not be negative"},
-		{"SELECT id FROM vector_search(docs, ?)", []vec.Value{vec.VectorValue([]float32{1})}, fail.InvalidVector, "1 dimensions, 3"},
+		{"SELECT id FROM vector_search(docs, ?)", []vec.Value{vec.VectorValue([]float32{1})}, fail.InvalidVector, "1 dimension, 3"},
 		{"SELECT a FROM t WHERE d = ?", []vec.Value{vec.Bool(true)}, fail.InvalidParameter, "$1 (DATE)"},
 	} {
 		_, err := planner.BindParams(prepareOne(t, c.sql), c.values)

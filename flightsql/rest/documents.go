@@ -172,7 +172,7 @@ func (a *api) getDocument(ctx context.Context, w *answer, r *http.Request) error
 func (a *api) getDocuments(ctx context.Context, w *answer, r *http.Request) error {
 	keys := r.URL.Query()["key"]
 	if len(keys) == 0 || len(keys) > maxKeys {
-		return fail.New(fail.BadRequest, "%d keys are asked for", len(keys)).
+		return fail.New(fail.BadRequest, "%s asked for", fail.Count(len(keys), "key is", "keys are")).
 			WithHint("Name from 1 to %d: ?key=a&key=b. All rows are at …/rows.", maxKeys)
 	}
 	found, missing, err := a.read(ctx, r, keys)

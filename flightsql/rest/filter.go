@@ -66,7 +66,7 @@ func (q *query) condition(o *schema.Object, raw json.RawMessage, depth int) erro
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || len(members) != 1 {
-		return fail.New(fail.BadRequest, "a condition of the filter has %d members", len(members)).
+		return fail.New(fail.BadRequest, "a condition of the filter has %s", fail.Count(len(members), "member")).
 			WithHint("It has one of %s; join several with \"and\".", strings.Join(nodeKeys, ", "))
 	}
 	if n.empty() {

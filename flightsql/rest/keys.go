@@ -54,7 +54,7 @@ func keyValues(o *schema.Object, key string) ([]json.RawMessage, error) {
 	if len(o.Key) > 1 {
 		var parts []json.RawMessage
 		if err := json.Unmarshal([]byte(key), &parts); err != nil || len(parts) != len(o.Key) {
-			return nil, fail.New(fail.InvalidParameter, "%.60q is no key of %s, whose keys have %d parts", key, o.Name, len(o.Key)).
+			return nil, fail.New(fail.InvalidParameter, "%.60q is no key of %s, whose keys have %s", key, o.Name, fail.Count(len(o.Key), "part")).
 				WithHint("Write the key as a JSON array, such as [\"a\",1].")
 		}
 		return parts, nil

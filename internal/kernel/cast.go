@@ -203,7 +203,7 @@ func (c *caster) conversion() func(i int) error {
 	case types.Vector:
 		if c.to.Kind == types.Vector {
 			return func(i int) error {
-				return fail.New(fail.InvalidVector, "a vector of %d dimensions where %s is needed", c.in.Type.Dim, c.to)
+				return fail.New(fail.InvalidVector, "a vector of %s where %s is needed", fail.Count(c.in.Type.Dim, "dimension"), c.to)
 			}
 		}
 	}
@@ -365,5 +365,5 @@ func (c *caster) listToVector() func(int) error {
 }
 
 func wrongDim(n int, to types.Type) error {
-	return fail.New(fail.InvalidVector, "a vector of %d dimensions where %s is needed", n, to)
+	return fail.New(fail.InvalidVector, "a vector of %s where %s is needed", fail.Count(n, "dimension"), to)
 }

@@ -197,7 +197,7 @@ func fromDictionary(d *array.Dictionary, t types.Type) (*Vector, error) {
 		}
 		code := d.GetValueIndex(i)
 		if code < 0 || code >= dict.N {
-			return nil, fail.New(fail.BadRequest, "row %d: dictionary index %d, but the dictionary has %d values", i+1, code, dict.N)
+			return nil, fail.New(fail.BadRequest, "row %d: dictionary index %d, but the dictionary has %s", i+1, code, fail.Count(dict.N, "value"))
 		}
 		v.Codes[i] = int32(code)
 	}

@@ -226,8 +226,8 @@ func vectorFromArrow(arr arrow.Array, t types.Type) (*Vector, error) {
 		}
 		f, e := from(i), to(i)
 		if e-f != dim {
-			return nil, fail.New(fail.InvalidVector, "row %d: a vector of %d dimensions, but the column is %s", i+1, e-f, t).
-				WithHint("Every vector of the column has %d numbers.", t.Dim)
+			return nil, fail.New(fail.InvalidVector, "row %d: a vector of %s, but the column is %s", i+1, fail.Count(e-f, "dimension"), t).
+				WithHint("Every vector of the column has %s.", fail.Count(t.Dim, "number"))
 		}
 		if f < 0 || e > int64(len(floats)) {
 			return nil, fail.New(fail.BadRequest, "row %d: a list lies outside of its Arrow values", i+1)
@@ -296,7 +296,7 @@ func sparseRow(indices, values *Vector, i int) (SparseRow, error) {
 	f, e := int(indices.Offsets[i]), int(indices.Offsets[i+1])
 	vf, ve := int(values.Offsets[i]), int(values.Offsets[i+1])
 	if e-f != ve-vf || indices.IsNull(i) || values.IsNull(i) {
-		return SparseRow{}, fail.New(fail.InvalidVector, "row %d: a sparse vector with %d indices and %d values", i+1, e-f, ve-vf)
+		return SparseRow{}, fail.New(fail.InvalidVector, "row %d: a sparse vector with %s and %s", i+1, fail.Count(e-f, "index", "indices"), fail.Count(ve-vf, "value"))
 	}
 	type pair struct {
 		ix uint32

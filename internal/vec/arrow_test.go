@@ -158,7 +158,7 @@ func TestFromArrowErrors(t *testing.T) {
 		{fromJSON(t, arrow.FixedSizeListOf(2, p.Float32), `[[1, null]]`), types.VectorOf(2), fail.InvalidVector, "element 2"},
 		{fromJSON(t, p.Int32, `[1]`), types.VectorOf(2), fail.DatatypeMismatch, "FixedSizeList<float32, 2>"},
 		{fromJSON(t, types.SparseArrow, `[{"indices": [7, 7], "values": [1, 2]}]`), types.Of(types.Sparse), fail.InvalidVector, "twice"},
-		{fromJSON(t, types.SparseArrow, `[{"indices": [7], "values": [1, 2]}]`), types.Of(types.Sparse), fail.InvalidVector, "1 indices and 2 values"},
+		{fromJSON(t, types.SparseArrow, `[{"indices": [7], "values": [1, 2]}]`), types.Of(types.Sparse), fail.InvalidVector, "1 index and 2 values"},
 		{fromJSON(t, arrow.StructOf(arrow.Field{Name: "a", Type: p.Int32}), `[{"a": 1}]`), types.Of(types.Text), fail.DatatypeMismatch, "struct"},
 		{fromJSON(t, arrow.BinaryTypes.String, `["x"]`), types.Of(types.UUID), fail.InvalidText, "row 1"},
 		{fromJSON(t, arrow.BinaryTypes.Binary, `["AAAA"]`), types.Of(types.UUID), fail.InvalidText, "row 1"},

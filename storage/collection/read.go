@@ -126,7 +126,7 @@ func (c *Collection) remember(s *Snapshot) {
 // between is gone.
 func (c *Collection) Pinned(ctx context.Context, version uint64, bounds []uint64) (*Snapshot, error) {
 	if len(bounds) != c.Object().Partitions {
-		return nil, fail.New(fail.InvalidParameter, "a pin with %d partitions where %s has %d", len(bounds), c.origin.Name, c.origin.Partitions)
+		return nil, fail.New(fail.InvalidParameter, "a pin with %s where %s has %d", fail.Count(len(bounds), "partition"), c.origin.Name, c.origin.Partitions)
 	}
 	c.mu.Lock()
 	for _, s := range c.recent {

@@ -14,7 +14,7 @@ import (
 func Declare(ctx context.Context, sess Session, sql string, st Statement, given []types.Type) (Statement, error) {
 	want := st.Params()
 	if len(given) != len(want) {
-		return nil, fail.New(fail.UndefinedParameter, "%d parameters are bound, the statement has %d", len(given), len(want))
+		return nil, fail.New(fail.UndefinedParameter, "%s bound, the statement has %d", fail.Count(len(given), "parameter is", "parameters are"), len(want))
 	}
 	declared, again := slices.Clone(want), false
 	for i, t := range want {

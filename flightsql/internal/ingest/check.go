@@ -5,6 +5,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/loamdb/loam/internal/fail"
 )
 
 // check verifies that the buffers of an array, and of those inside it, are as
@@ -30,7 +32,7 @@ func check(arr arrow.Array) error {
 	case *array.Struct:
 		for i := range a.NumField() {
 			if a.Field(i).Len() < a.Len() {
-				return fmt.Errorf("field %d has %d of %d rows", i, a.Field(i).Len(), a.Len())
+				return fmt.Errorf("field %d has %d of %s", i, a.Field(i).Len(), fail.Count(a.Len(), "row"))
 			}
 			if err := check(a.Field(i)); err != nil {
 				return err
@@ -48,10 +50,10 @@ func checkBits(arr arrow.Array) error {
 	need := (data.Offset() + data.Len() + 7) / 8
 	buffers := data.Buffers()
 	if len(buffers) > 0 && buffers[0] != nil && arr.NullN() > 0 && buffers[0].Len() < need {
-		return fmt.Errorf("a validity bitmap of %d bytes for %d rows", buffers[0].Len(), data.Len())
+		return fmt.Errorf("a validity bitmap of %s for %s", fail.Count(buffers[0].Len(), "byte"), fail.Count(data.Len(), "row"))
 	}
 	if arr.DataType().ID() == arrow.BOOL && data.Len() > 0 && (len(buffers) < 2 || buffers[1] == nil || buffers[1].Len() < need) {
-		return fmt.Errorf("boolean values are shorter than %d rows", data.Len())
+		return fmt.Errorf("boolean values are shorter than %s", fail.Count(data.Len(), "row"))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (f *frames) Recv() (*flight.FlightData, error) {
 	case size == 0:
 		return nil, io.EOF
 	case size > maxHeaderBytes:
-		return nil, fail.New(fail.BadRequest, "the Arrow stream is malformed: a header of %d bytes", size)
+		return nil, fail.New(fail.BadRequest, "the Arrow stream is malformed: a header of %s", fail.Count(size, "byte"))
 	}
 	header, err := f.bytes(int64(size))
 	if err != nil {

@@ -90,7 +90,7 @@ func parseAt(raw json.RawMessage, r *loam.ScanRequest) error {
 		}
 	}
 	if given != 1 {
-		return fail.New(fail.InvalidParameter, "\"at\" names %d states; name one of manifest_version and token", given)
+		return fail.New(fail.InvalidParameter, "\"at\" names %s; name one of manifest_version and token", fail.Count(given, "state"))
 	}
 	r.ManifestVersion = at.ManifestVersion
 	if at.Tag != nil {

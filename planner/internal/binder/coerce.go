@@ -49,7 +49,7 @@ func (b *Binder) coerceConst(k *expr.Const, to types.Type, off int) (expr.Expr, 
 // vectorConst makes a VECTOR of a list of numbers, checking its dimension.
 func (b *Binder) vectorConst(v vec.Value, to types.Type, off int) (expr.Expr, error) {
 	if n := len(v.List); n != int(to.Dim) {
-		return nil, b.fail(fail.InvalidVector, off, "the vector has %d dimensions, %d are needed", n, to.Dim)
+		return nil, b.fail(fail.InvalidVector, off, "the vector has %s, %s", fail.Count(n, "dimension"), fail.Count(to.Dim, "is needed", "are needed"))
 	}
 	out := make([]float32, len(v.List))
 	for i, e := range v.List {

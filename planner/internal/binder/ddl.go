@@ -209,7 +209,7 @@ func (d *definition) as() (plan.Node, error) {
 	node = b.settleTypes(node)
 	cols := node.Columns()
 	if n := len(d.s.Columns); n > 0 && n != len(cols) {
-		return nil, b.fail(fail.Syntax, d.s.Columns[0].Pos(), "the list names %d columns, the query has %d", n, len(cols))
+		return nil, b.fail(fail.Syntax, d.s.Columns[0].Pos(), "the list names %s, the query has %d", fail.Count(n, "column"), len(cols))
 	}
 	p, same := &plan.Project{Input: node}, true
 	for i, c := range cols {

@@ -180,7 +180,7 @@ func (b *Binder) fitFields(s *ast.Insert, fields []*schema.Field, width, off int
 	if width == len(fields) || width < len(fields) && len(s.Columns) == 0 {
 		return fields[:width], nil
 	}
-	return nil, b.fail(fail.Syntax, off, "INSERT has %d values for %d columns", width, len(fields)).
+	return nil, b.fail(fail.Syntax, off, "INSERT has %s for %s", fail.Count(width, "value"), fail.Count(len(fields), "column")).
 		WithHint("The columns are %s", fieldList(fields))
 }
 
@@ -398,7 +398,7 @@ func (b *Binder) setValues(set *ast.SetClause) ([]ast.Expr, error) {
 		return nil, b.unsupported(set.Pos(), "SET of several columns by anything but a row of values")
 	}
 	if len(row.Elems) != len(set.Columns) {
-		return nil, b.fail(fail.Syntax, set.Pos(), "SET has %d columns and %d values", len(set.Columns), len(row.Elems))
+		return nil, b.fail(fail.Syntax, set.Pos(), "SET has %s and %s", fail.Count(len(set.Columns), "column"), fail.Count(len(row.Elems), "value"))
 	}
 	return row.Elems, nil
 }

@@ -157,7 +157,7 @@ func (b *Binder) renameColumns(sc *scope, alias *ast.Alias) error {
 		}
 	}
 	if i < len(alias.Columns) {
-		return b.fail(fail.Syntax, alias.Columns[i].Pos(), "table %q has %d columns, the alias names %d", alias.Name.Text, i, len(alias.Columns))
+		return b.fail(fail.Syntax, alias.Columns[i].Pos(), "table %q has %s, the alias names %d", alias.Name.Text, fail.Count(i, "column"), len(alias.Columns))
 	}
 	return nil
 }

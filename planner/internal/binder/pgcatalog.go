@@ -163,7 +163,7 @@ func (b *Binder) catalogCall(name string, args []expr.Expr, offs []int, off int)
 		return nil, nil
 	}
 	if len(args) < f.least || len(args) > f.most {
-		return nil, b.fail(fail.UndefinedFunction, off, "%s takes %s, not %d arguments", name, argCount(f.least, f.most), len(args))
+		return nil, b.fail(fail.UndefinedFunction, off, "%s takes %s, not %s", name, argCount(f.least, f.most), fail.Count(len(args), "argument"))
 	}
 	return f.bind(b, args, offs)
 }

@@ -144,8 +144,8 @@ func (b *Binder) cteBody(c *cteScope) (plan.Node, error) {
 	node = b.settleTypes(node)
 	cols := node.Columns()
 	if len(c.def.Columns) > len(cols) {
-		return nil, b.fail(fail.Syntax, c.def.Columns[len(cols)].Pos(), "WITH table %q has %d columns, %d are named",
-			c.def.Name.Text, len(cols), len(c.def.Columns))
+		return nil, b.fail(fail.Syntax, c.def.Columns[len(cols)].Pos(), "WITH table %q has %s, %s",
+			c.def.Name.Text, fail.Count(len(cols), "column"), fail.Count(len(c.def.Columns), "is named", "are named"))
 	}
 	if len(c.def.Columns) == 0 {
 		return node, nil
@@ -437,7 +437,7 @@ func (b *Binder) ordinal(e ast.Expr, n int, what string) (int, bool, error) {
 	}
 	i, ok := atoi(lit.Text)
 	if !ok || i < 1 || i > n {
-		return 0, false, b.fail(fail.Syntax, e.Pos(), "%s %s is not in the select list, which has %d columns", what, lit.Text, n)
+		return 0, false, b.fail(fail.Syntax, e.Pos(), "%s %s is not in the select list, which has %s", what, lit.Text, fail.Count(n, "column"))
 	}
 	return i - 1, true, nil
 }

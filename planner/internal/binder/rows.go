@@ -47,11 +47,11 @@ func (c *clause) rowOf(e ast.Expr, n int) ([]expr.Expr, error) {
 			out = append(out, expr.FieldOf(one, i, e.Pos()))
 		}
 		if len(out) == 0 {
-			return nil, c.b.fail(fail.DatatypeMismatch, e.Pos(), "a row of %d values cannot be compared with a value of type %s", n, one.Type())
+			return nil, c.b.fail(fail.DatatypeMismatch, e.Pos(), "a row of %s cannot be compared with a value of type %s", fail.Count(n, "value"), one.Type())
 		}
 	}
 	if err == nil && len(out) != n {
-		err = c.b.fail(fail.DatatypeMismatch, e.Pos(), "a row of %d values cannot be compared with one of %d", n, len(out))
+		err = c.b.fail(fail.DatatypeMismatch, e.Pos(), "a row of %s cannot be compared with one of %d", fail.Count(n, "value"), len(out))
 	}
 	return out, err
 }

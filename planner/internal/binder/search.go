@@ -402,7 +402,7 @@ func (s *searchCall) vectorQuery(args *callArgs, field *schema.Field) (expr.Expr
 			WithHint("Pass the query as a vector, [0.1, …] or a parameter of type %s, or configure an embedding endpoint for the namespace", field.Type)
 	}
 	if k == types.Vector && !q.Type().Equal(field.Type) {
-		return nil, s.b.fail(fail.InvalidVector, off, "the query has %d dimensions, column %q has %d", q.Type().Dim, field.Name, field.Type.Dim)
+		return nil, s.b.fail(fail.InvalidVector, off, "the query has %s, column %q has %d", fail.Count(q.Type().Dim, "dimension"), field.Name, field.Type.Dim)
 	}
 	q, err = s.b.toParam(q, field.Type, off)
 	if fail.Is(err, fail.InvalidVector) {

@@ -76,7 +76,7 @@ func (c *clause) inJoin(x *ast.InQuery) (subJoin, error) {
 	}
 	cols := node.Columns()
 	if len(cols) != len(left) {
-		return subJoin{}, c.b.fail(fail.Syntax, x.Query.Pos(), "IN compares %d values with %d columns", len(left), len(cols))
+		return subJoin{}, c.b.fail(fail.Syntax, x.Query.Pos(), "IN compares %s with %s", fail.Count(len(left), "value"), fail.Count(len(cols), "column"))
 	}
 	want := make([]types.Type, len(cols))
 	for i, col := range cols {

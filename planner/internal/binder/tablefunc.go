@@ -82,7 +82,7 @@ func (b *Binder) match(sig *signature, call *ast.FuncCall) (*callArgs, error) {
 			case sig.variadic != "":
 				a.rest = append(a.rest, arg.Value)
 			case place >= len(sig.positional):
-				return nil, b.fail(fail.Syntax, arg.Pos(), "%s takes at most %d arguments without a name", sig.name, len(sig.positional)).
+				return nil, b.fail(fail.Syntax, arg.Pos(), "%s takes at most %s without a name", sig.name, fail.Count(len(sig.positional), "argument")).
 					WithHint("Name the others: %s", strings.Join(sig.named, ", "))
 			default:
 				place = a.place(place, arg.Value)

@@ -198,7 +198,7 @@ func parseView(obj *schema.Object) (*ast.Query, error) {
 // sameColumns checks that a view's query still has the columns that the view promises.
 func sameColumns(obj *schema.Object, cols []plan.Column) error {
 	if len(cols) != len(obj.Fields) {
-		return fail.New(fail.InvalidObject, "its query has %d columns now, and had %d", len(cols), len(obj.Fields))
+		return fail.New(fail.InvalidObject, "its query has %s, and had %d", fail.Count(len(cols), "column now", "columns now"), len(obj.Fields))
 	}
 	for i, f := range obj.Fields {
 		if !f.Type.Equal(cols[i].Type) {
@@ -261,7 +261,7 @@ func (b *Binder) createView(s *ast.CreateView) (plan.Statement, error) {
 // viewFields names the columns of a view.
 func (b *Binder) viewFields(obj *schema.Object, s *ast.CreateView, cols []plan.Column) error {
 	if len(s.Columns) > len(cols) {
-		return b.fail(fail.Syntax, s.Columns[len(cols)].Pos(), "the list names %d columns, the query has %d", len(s.Columns), len(cols))
+		return b.fail(fail.Syntax, s.Columns[len(cols)].Pos(), "the list names %s, the query has %d", fail.Count(len(s.Columns), "column"), len(cols))
 	}
 	if len(cols) == 0 {
 		return b.fail(fail.InvalidParameter, s.Query.Pos(), "view %q needs a column", obj.Name)

@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
@@ -85,7 +86,7 @@ func (p *parser) setClause() *ast.SetClause {
 		s.Value = p.valueOrDefault()
 	}
 	if row, ok := s.Value.(*ast.Row); ok && len(s.Columns) > 1 && len(row.Elems) != len(s.Columns) && p.err == nil {
-		p.failAt(row.Pos(), "%d columns are set to %d values", len(s.Columns), len(row.Elems))
+		p.failAt(row.Pos(), "%s set to %s", fail.Count(len(s.Columns), "column is", "columns are"), fail.Count(len(row.Elems), "value"))
 	}
 	s.Span = p.span(start)
 	return s

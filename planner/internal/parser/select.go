@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
@@ -156,7 +157,7 @@ func (p *parser) values() ast.QueryBody {
 	p.list(func() { v.Rows = append(v.Rows, p.valueRow()) })
 	for _, r := range v.Rows {
 		if len(r.Elems) != len(v.Rows[0].Elems) && p.err == nil {
-			p.failAt(r.Pos(), "this row of VALUES has %d values, the first has %d", len(r.Elems), len(v.Rows[0].Elems))
+			p.failAt(r.Pos(), "this row of VALUES has %s, the first has %d", fail.Count(len(r.Elems), "value"), len(v.Rows[0].Elems))
 		}
 	}
 	v.Span = p.span(start)

@@ -44,7 +44,7 @@ func MetricByName(name string) (Metric, error) {
 // elements, all finite, and under Cosine not all zero. Errors: InvalidVector.
 func ValidateVector(m Metric, dim int, v []float32) error {
 	if len(v) != dim {
-		return fail.New(fail.InvalidVector, "the vector has %d dimensions, the column has %d", len(v), dim)
+		return fail.New(fail.InvalidVector, "the vector has %s, the column has %d", fail.Count(len(v), "dimension"), dim)
 	}
 	zero := true
 	for i, x := range v {

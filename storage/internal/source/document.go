@@ -156,7 +156,7 @@ func CheckLength(f *schema.Field, v vec.Value) error {
 		return nil
 	}
 	if n := utf8.RuneCountInString(v.Str); n > int(f.MaxChars) {
-		return fail.New(fail.TextTooLong, "a text of %d characters is too long for VARCHAR(%d)", n, f.MaxChars)
+		return fail.New(fail.TextTooLong, "a text of %s is too long for VARCHAR(%d)", fail.Count(n, "character"), f.MaxChars)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func CheckVector(f *schema.Field, v vec.Value) error {
 
 func checkSparse(s vec.SparseRow) error {
 	if len(s.Indices) != len(s.Values) {
-		return fail.New(fail.InvalidVector, "a sparse vector with %d indices and %d values", len(s.Indices), len(s.Values))
+		return fail.New(fail.InvalidVector, "a sparse vector with %s and %s", fail.Count(len(s.Indices), "index", "indices"), fail.Count(len(s.Values), "value"))
 	}
 	for i := range s.Indices {
 		if i > 0 && s.Indices[i] <= s.Indices[i-1] {

@@ -78,7 +78,7 @@ func decimalOf(r gjson.Result, t types.Type) (decimal128.Num, error) {
 	shift := exp + int(t.Scale)
 	switch {
 	case shift < 0:
-		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s has more than %d digits after the point", clip(text), t.Scale)
+		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s has more than %s after the point", clip(text), fail.Count(t.Scale, "digit"))
 	case len(digits)+shift > int(t.Precision):
 		return decimal128.Num{}, fail.New(fail.OutOfRange, "%s does not fit %s", clip(text), t)
 	}

@@ -181,7 +181,7 @@ func (d *design) plan(namespace, name string, s *datafile.Sample) (*target, erro
 		}
 		if v, ok := d.vectorOf(c.Name, col.name); ok {
 			if n := s.Lengths[i]; n > 0 && n != int(v.dim) {
-				return nil, fail.New(fail.InvalidVector, "--vector %s:%d: the lists of the file have %d elements", col.name, v.dim, n).
+				return nil, fail.New(fail.InvalidVector, "--vector %s:%d: the lists of the file have %s", col.name, v.dim, fail.Count(n, "element")).
 					WithHint("Write --vector %s:%d:%s.", col.name, n, v.metric)
 			}
 			col.typ = types.VectorOf(v.dim)

@@ -287,7 +287,7 @@ func (l *loader) advise(s *datafile.Sample) {
 		n := s.Lengths[i]
 		_, asked := l.opts.design.vectorOf(c.Name, c.Name)
 		if list := c.Type.Kind == types.List && c.Type.Elem.Numeric(); !asked && list && n >= 8 {
-			l.status.say("-- all lists of %q have %d numbers: if they are vectors, add --vector %s:%d:cosine", c.Name, n, c.Name, n)
+			l.status.say("-- all lists of %q have %s: if they are vectors, add --vector %s:%d:cosine", c.Name, fail.Count(n, "number"), c.Name, n)
 		}
 	}
 	if !l.target.isCollection() {

@@ -252,7 +252,7 @@ func (r *reporter) add(file string, e datafile.RowError) error {
 	}
 	first := *fail.As(r.first)
 	if r.max > 0 {
-		first.Message = fmt.Sprintf("more than %d rows are wrong; the first is %s", r.max, first.Message)
+		first.Message = fmt.Sprintf("more than %s wrong; the first is %s", fail.Count(r.max, "row is", "rows are"), first.Message)
 	} else {
 		first.Hint = strings.TrimSpace(strings.TrimSuffix(first.Hint, ".") + ". --max-errors N leaves out rows that are wrong, --errors FILE collects them.")
 		first.Hint = strings.TrimPrefix(first.Hint, ". ")
