@@ -6,15 +6,24 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/loamdb/loam/cmd/loam/internal/config"
 	"github.com/loamdb/loam/cmd/loam/internal/demo"
 	"github.com/loamdb/loam/internal/fail"
 )
 
 func runDemo(ctx context.Context, args []string) int {
 	fs := flag.NewFlagSet("loam demo", flag.ContinueOnError)
-	keep := fs.Bool("keep", false, "leave the server running at the end")
-	if err := fs.Parse(args); err != nil {
-		return 2
+	keep := fs.Bool("keep", false, "leave the server running at the end, and say how to connect")
+	show := fs.Bool("print", false, "print the queries as a script for loam sql, and run nothing")
+	if err := config.ParseArgs(fs, args); err != nil {
+		return usageError(err)
+	}
+	if *show {
+		if err := demo.Print(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, fail.Render(err, ""))
+			return 1
+		}
+		return 0
 	}
 	dir, err := os.MkdirTemp("", "loam-demo-")
 	if err != nil {
@@ -30,12 +39,11 @@ func runDemo(ctx context.Context, args []string) int {
 	defer s.stop()
 	info, err := os.Stdout.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
-	if err := demo.Run(ctx, os.Stdout, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir, Terminal: terminal}); err != nil {
+	if err := demo.Run(ctx, os.Stdout, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir, Terminal: terminal, Keep: *keep}); err != nil {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 		return 1
 	}
 	if *keep {
-		fmt.Println("\nThe server keeps running; Ctrl-C ends it and removes its data.")
 		<-ctx.Done()
 	}
 	return 0

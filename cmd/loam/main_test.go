@@ -148,7 +148,7 @@ func TestHealthOverHTTP(t *testing.T) {
 	}
 }
 
-// TestDemo is the README's first command.
+// TestDemo is the README's first command; its queries run again from what --print prints.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the demo reads the whole standard library")
@@ -162,12 +162,24 @@ func TestDemo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	if err := demo.Run(ctx, &out, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir}); err != nil {
+	if err := demo.Run(ctx, &out, demo.Server{Flight: s.flightAddr, HTTP: s.httpAddr, Dir: dir, Keep: true}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"loaded over Flight", "path/filepath.WalkDir", "sync.WaitGroup", "endpoint 0", "Lance dataset file://", "adbc_driver_flightsql"} {
+	for _, want := range []string{"loaded over Flight", "path/filepath.WalkDir", "sync.WaitGroup", "endpoint 0", "Lance dataset file://", "http://" + s.httpAddr, "adbc_driver_flightsql"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not print %q:\n%s", want, out.String())
 		}
+	}
+	var script bytes.Buffer
+	if err := demo.Print(&script); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "demo.sql")
+	if err := os.WriteFile(file, script.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, printed, errs := captured(t, func() int { return sql(ctx, []string{"--endpoint", "grpc://" + s.flightAddr, "-f", file}) })
+	if code != 0 || errs != "" || strings.Count(printed, "sync.WaitGroup ") != 2 || strings.Count(printed, "──┼──") < 4 {
+		t.Errorf("what loam demo --print prints ends with %d\n%s%s", code, printed, errs)
 	}
 }

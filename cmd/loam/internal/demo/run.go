@@ -22,13 +22,12 @@ type Server struct {
 	Flight, HTTP, Dir string
 	// Terminal draws the progress bar as it grows; else only its end is printed.
 	Terminal bool
+	// Keep says that the server stays when the tour is over.
+	Keep bool
 }
 
 // batchRows is how many symbols go into one record batch.
 const batchRows = 512
-
-// show is one query of the tour.
-type show struct{ title, sql string }
 
 // Run loads the library's documentation over Flight and asks questions of it.
 // Everything is printed to out; the first error ends it.
@@ -57,7 +56,7 @@ func Run(ctx context.Context, out io.Writer, s Server) error {
 			return err
 		}
 	}
-	d.goodbye()
+	goodbye(out, s)
 	return nil
 }
 
@@ -76,14 +75,6 @@ func short(d time.Duration) string {
 	}
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
-
-const createSymbols = `CREATE COLLECTION symbols (
-  id TEXT PRIMARY KEY, package TEXT, kind TEXT, name TEXT,
-  signature TEXT FULLTEXT 'standard', doc TEXT FULLTEXT 'english',
-  emb VECTOR(384) DISTANCE cosine)`
-
-const createPackages = `CREATE COLLECTION packages (
-  path TEXT PRIMARY KEY, synopsis TEXT FULLTEXT 'english', lines INT, exported_symbols INT, imports TEXT[])`
 
 func (d *tour) create(ctx context.Context) error {
 	for _, sql := range []string{createSymbols, createPackages} {
@@ -199,57 +190,24 @@ func (d *tour) packageBatch(from, to int) ([]string, []*vec.Vector) {
 	return t.names, t.cols
 }
 
-// question is the one that the vector queries ask.
-const question = "how do I wait for several goroutines to finish"
-
 // ask runs the queries of the tour.
 func (d *tour) ask(ctx context.Context) error {
-	q, err := d.questionVector()
+	q, err := questionVector(d.emb)
 	if err != nil {
 		return err
 	}
-	literal := vec.VectorValue(q).String()
-	for _, s := range []show{
-		{"SQL: the largest packages and what they export (a join and an aggregate)",
-			`SELECT p.path, p.lines, count(*) AS symbols, sum(CASE WHEN s.kind = 'func' THEN 1 ELSE 0 END) AS funcs
-FROM packages p JOIN symbols s ON s.package = p.path
-GROUP BY p.path, p.lines ORDER BY p.lines DESC LIMIT 5`},
-		{"Full text: \"file system walk\" by BM25",
-			`SELECT id, round(_score, 2) AS score, left(doc, 48) AS doc
-FROM text_search(symbols, 'file system walk', doc) LIMIT 5`},
-		{"Vectors: \"" + question + "\" by meaning",
-			`SELECT id, round(_score, 3) AS score, left(doc, 48) AS doc
-FROM vector_search(symbols, $question) LIMIT 5`},
-		{"Both, fused by reciprocal rank, functions and methods of sync only",
-			`SELECT id, round(_fused_score, 4) AS score, left(doc, 48) AS doc
-FROM rrf(text_search(symbols, 'wait for goroutines'), vector_search(symbols, $question), k => 60)
-WHERE package = 'sync' AND kind IN ('func', 'method', 'type') LIMIT 5`},
-	} {
-		if err := d.show(ctx, s, literal); err != nil {
+	for _, s := range shows {
+		if err := d.show(ctx, s, q); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *tour) questionVector() ([]float32, error) {
-	best := -1
-	for i, q := range d.emb.Questions() {
-		if strings.Contains(strings.ToLower(q.Text), "goroutine") {
-			best = i
-			break
-		}
-	}
-	if best < 0 {
-		return nil, fail.Bug("the embeddings hold no question about goroutines")
-	}
-	return d.emb.Questions()[best].Vector, nil
-}
-
 func (d *tour) show(ctx context.Context, s show, literal string) error {
 	fmt.Fprintf(d.out, "── %s\n%s;\n", s.title, s.sql)
 	began := time.Now()
-	r, err := d.client.Query(ctx, strings.ReplaceAll(s.sql, "$question", literal))
+	r, err := d.client.Query(ctx, strings.ReplaceAll(s.sql, questionName, literal))
 	if err != nil {
 		return err
 	}
@@ -317,17 +275,4 @@ func count(ctx context.Context, r *client.Rows) (int64, error) {
 		}
 		n += int64(c.Rows())
 	}
-}
-
-func (d *tour) goodbye() {
-	fmt.Fprintf(d.out, `── Connect (loam demo --keep leaves the server running)
-  Python   pip install adbc-driver-flightsql pyarrow
-           import adbc_driver_flightsql.dbapi as db
-           with db.connect("grpc://%[1]s") as c, c.cursor() as cur:
-               cur.execute("SELECT id FROM text_search(symbols, 'read file') LIMIT 5")
-               print(cur.fetch_arrow_table())
-  Go       adbc: github.com/apache/arrow-adbc/go/adbc/driver/flightsql, uri grpc://%[1]s
-  Shell    loam sql --endpoint grpc://%[1]s -c "SHOW TABLES"
-  curl     curl -H 'Content-Type: application/json' http://%[2]s/v1/sql -d '{"sql":"SELECT count(*) FROM symbols"}'
-`, d.server.Flight, d.server.HTTP)
 }
