@@ -23,6 +23,14 @@ func TestParsePage(t *testing.T) {
 	}
 }
 
+func TestParseBlocks(t *testing.T) {
+	got := parseBlocks("a\n```sh\none\n\ntwo\n```\n```\nnot this\n```\n```go\nnor\n```\n```python\nthree\n```\n")
+	want := []block{{3, "sh", "one\n\ntwo"}, {14, "python", "three"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestMatches(t *testing.T) {
 	for _, c := range []struct {
 		got, want string

@@ -45,6 +45,32 @@ func parsePage(text string) []step {
 	return out
 }
 
+// block is a fenced block of a page, without the fences.
+type block struct {
+	line       int // of its first line in the page
+	lang, text string
+}
+
+// parseBlocks returns the ```sh and ```python blocks of a page.
+func parseBlocks(text string) []block {
+	var out []block
+	inside := false
+	for i, line := range strings.Split(text, "\n") {
+		lang, fence := strings.CutPrefix(line, "```")
+		switch {
+		case fence && !inside && (lang == "sh" || lang == "python"):
+			inside = true
+			out = append(out, block{line: i + 2, lang: lang})
+		case fence:
+			inside = false
+		case inside:
+			b := &out[len(out)-1]
+			b.text = strings.TrimPrefix(b.text+"\n"+line, "\n")
+		}
+	}
+	return out
+}
+
 // matches compares what was printed with what is expected: "…" stands for any text
 // within a line, a line "…" for any lines.
 func matches(got, want []string) bool {
