@@ -1,6 +1,10 @@
 package planner
 
-import "github.com/loamdb/loam/planner/internal/parser"
+import (
+	"github.com/loamdb/loam/planner/internal/ast"
+	"github.com/loamdb/loam/planner/internal/deparse"
+	"github.com/loamdb/loam/planner/internal/parser"
+)
 
 // Token is a piece of SQL with its class, for programs that colour, complete or
 // cut text that may not parse yet.
@@ -33,3 +37,11 @@ func NextToken(sql string, from int) (Token, bool) { return parser.NextToken(sql
 
 // Keywords lists the words of the grammar, in upper case.
 func Keywords() []string { return parser.Keywords() }
+
+// QuoteName is a name as SQL reads it back: in double quotes where it needs them.
+func QuoteName(name string) string {
+	return deparse.Ident(ast.Ident{Text: name, Quoted: parser.Reserved(name)})
+}
+
+// QuoteText is a text as a literal of SQL.
+func QuoteText(text string) string { return deparse.Literal(text) }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
 
 	"github.com/loamdb/loam/planner"
 )
@@ -61,6 +64,28 @@ func FuzzTokens(f *testing.F) {
 				t.Fatalf("token %+v after %d in %q", tok, at, sql)
 			}
 			at = tok.End
+		}
+	})
+}
+
+// TestQuoteNameReadsBack: whatever the name, the text is one name of that spelling.
+func TestQuoteNameReadsBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		name := rapid.OneOf(rapid.StringMatching(`[a-zA-Z_][a-zA-Z_0-9]*`), rapid.SampledFrom(planner.Keywords()),
+			rapid.StringN(1, 8, -1)).Draw(rt, "name")
+		if strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
+			rt.Skip()
+		}
+		tokens := planner.Tokens(planner.QuoteName(name))
+		if len(tokens) != 1 {
+			rt.Fatalf("%q: %d tokens of %s", name, len(tokens), planner.QuoteName(name))
+		}
+		text := planner.QuoteName(name)
+		if inner, ok := strings.CutPrefix(text, `"`); ok {
+			text = strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`)
+		}
+		if text != name {
+			rt.Fatalf("%q became %q", name, text)
 		}
 	})
 }

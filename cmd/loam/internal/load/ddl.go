@@ -6,32 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/datafile"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 )
-
-// literal is a text as SQL writes it.
-func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
-// reserved are the words that are no names without quotes.
-var reserved = strings.Fields(`ALL AND ARRAY AS ASC BETWEEN CASE CHECK COLLATE CONSTRAINT CREATE CROSS DEFAULT DESC
-DISTINCT ELSE END EXCEPT FALSE FOR FROM FULL GROUP HAVING ILIKE IN INNER INTERSECT INTO IS JOIN LATERAL LEFT LIKE
-LIMIT NATURAL NOT NULL ON OR ORDER OUTER PRIMARY QUALIFY RETURNING RIGHT SELECT SOME TABLE THEN TRUE UNION UNIQUE
-USING VALUES WHEN WHERE WITH`)
-
-// ident is a name as SQL writes it, in quotes where it needs them.
-func ident(s string) string {
-	plain := s != "" && (s[0] < '0' || s[0] > '9')
-	for _, r := range s {
-		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_')
-	}
-	if plain && !slices.Contains(reserved, strings.ToUpper(s)) {
-		return s
-	}
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
-}
 
 // design is what the command line says about a target that is to be made.
 type design struct {
@@ -292,9 +272,9 @@ func (d *design) createSQL(t *target) string {
 	keys := t.keys()
 	var lines []string
 	for i, c := range t.cols {
-		line := ident(c.name) + " " + c.typ.String()
+		line := loam.QuoteName(c.name) + " " + c.typ.String()
 		if c.fulltext != "" {
-			line += " FULLTEXT " + literal(c.fulltext)
+			line += " FULLTEXT " + loam.QuoteText(c.fulltext)
 		}
 		if v, ok := d.vectorOf(c.name, c.name); ok && c.typ.Kind == types.Vector {
 			line += " DISTANCE " + v.metric
@@ -309,7 +289,7 @@ func (d *design) createSQL(t *target) string {
 	if len(keys) > 1 {
 		var names []string
 		for _, k := range keys {
-			names = append(names, ident(t.cols[k].name))
+			names = append(names, loam.QuoteName(t.cols[k].name))
 		}
 		lines = append(lines, "PRIMARY KEY ("+strings.Join(names, ", ")+")")
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
 )
 
@@ -134,10 +135,10 @@ func (l *loader) query() string {
 	t := l.target
 	if keys := t.keys(); l.example != "" && len(keys) > 0 {
 		if len(l.counts) > 0 {
-			return fmt.Sprintf("SELECT path, heading, round(_score, 2) AS score FROM text_search(%s, %s) LIMIT 5", t.sql(), literal(l.example))
+			return fmt.Sprintf("SELECT path, heading, round(_score, 2) AS score FROM text_search(%s, %s) LIMIT 5", t.sql(), loam.QuoteText(l.example))
 		}
 		return fmt.Sprintf("SELECT %s, round(_score, 2) AS score FROM text_search(%s, %s, %s) LIMIT 5",
-			ident(t.cols[keys[0]].name), t.sql(), literal(l.example), ident(t.cols[l.exampleOf].name))
+			loam.QuoteName(t.cols[keys[0]].name), t.sql(), loam.QuoteText(l.example), loam.QuoteName(t.cols[l.exampleOf].name))
 	}
 	return "SELECT * FROM " + t.sql() + " LIMIT 5"
 }

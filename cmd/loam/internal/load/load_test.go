@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
 )
 
@@ -73,8 +74,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %q, %q, %v", c.text, ns, name, err)
 		}
 	}
-	for text, want := range map[string]string{"id": "id", "order": `"order"`, "two words": `"two words"`, `a"b`: `"a""b"`, "1st": `"1st"`, "Größe": `"Größe"`, "": `""`} {
-		if got := ident(text); got != want {
+	for text, want := range map[string]string{"id": "id", "order": `"order"`, "two words": `"two words"`, `a"b`: `"a""b"`, "1st": `"1st"`, "Größe": "Größe", "": `""`} {
+		if got := loam.QuoteName(text); got != want {
 			t.Errorf("%q: %s", text, got)
 		}
 	}

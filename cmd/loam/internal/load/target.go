@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
@@ -35,9 +36,9 @@ func (t *target) isCollection() bool { return t.kind == schema.Collection }
 // sql is the target's name as SQL writes it.
 func (t *target) sql() string {
 	if t.namespace == "public" {
-		return ident(t.name)
+		return loam.QuoteName(t.name)
 	}
-	return ident(t.namespace) + "." + ident(t.name)
+	return loam.QuoteName(t.namespace) + "." + loam.QuoteName(t.name)
 }
 
 // columnNames lists them for messages.
@@ -104,7 +105,7 @@ func splitName(text, namespace string) (ns, name string, err error) {
 // describe asks the server for the target; nil when it is not there.
 func describe(ctx context.Context, s Server, namespace, name string) (*target, error) {
 	found, err := s.Query(ctx, fmt.Sprintf(`SELECT namespace, name, kind FROM system.tables
-WHERE lower(namespace) = lower(%s) AND lower(name) = lower(%s)`, literal(namespace), literal(name)))
+WHERE lower(namespace) = lower(%s) AND lower(name) = lower(%s)`, loam.QuoteText(namespace), loam.QuoteText(name)))
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +138,7 @@ func pick(found [][]string, namespace, name string) []string {
 
 func (t *target) readColumns(ctx context.Context, s Server) error {
 	found, err := s.Query(ctx, fmt.Sprintf(`SELECT "column", type, nullable, key_position, fulltext FROM system.columns
-WHERE namespace = %s AND "table" = %s ORDER BY position`, literal(t.namespace), literal(t.name)))
+WHERE namespace = %s AND "table" = %s ORDER BY position`, loam.QuoteText(t.namespace), loam.QuoteText(t.name)))
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ WHERE namespace = %s AND "table" = %s ORDER BY position`, literal(t.namespace), 
 	if !t.isCollection() {
 		return nil
 	}
-	dynamic, err := s.Query(ctx, fmt.Sprintf(`SELECT dynamic FROM system.collections WHERE namespace = %s AND collection = %s`, literal(t.namespace), literal(t.name)))
+	dynamic, err := s.Query(ctx, fmt.Sprintf(`SELECT dynamic FROM system.collections WHERE namespace = %s AND collection = %s`, loam.QuoteText(t.namespace), loam.QuoteText(t.name)))
 	if err == nil && len(dynamic) == 1 {
 		t.dynamic = dynamic[0][0] == "true"
 	}
@@ -164,7 +165,7 @@ WHERE namespace = %s AND "table" = %s ORDER BY position`, literal(t.namespace), 
 
 // similar suggests names of objects near a name that is not there.
 func similar(ctx context.Context, s Server, namespace, name string) string {
-	found, err := s.Query(ctx, "SELECT name FROM system.tables WHERE lower(namespace) = lower("+literal(namespace)+")")
+	found, err := s.Query(ctx, "SELECT name FROM system.tables WHERE lower(namespace) = lower("+loam.QuoteText(namespace)+")")
 	if err != nil {
 		return ""
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/cmd/loam/internal/passages"
 	"github.com/loamdb/loam/internal/datafile"
 	"github.com/loamdb/loam/internal/fail"
@@ -144,7 +145,7 @@ func (l *loader) sweep(ctx context.Context) error {
 		n, loaded := l.counts[r[0]]
 		switch {
 		case loaded && last >= n:
-			if _, err := l.server.Query(ctx, fmt.Sprintf("DELETE FROM %s WHERE path = %s AND chunk >= %d", t.sql(), literal(r[0]), n)); err != nil {
+			if _, err := l.server.Query(ctx, fmt.Sprintf("DELETE FROM %s WHERE path = %s AND chunk >= %d", t.sql(), loam.QuoteText(r[0]), n)); err != nil {
 				return err
 			}
 			l.status.say("%s became shorter: %s deleted", r[0], plural(int64(last-n+1), "passage"))
@@ -158,7 +159,7 @@ func (l *loader) sweep(ctx context.Context) error {
 	for part := range slices.Chunk(gone, 200) {
 		var names []string
 		for _, g := range part {
-			names = append(names, literal(g))
+			names = append(names, loam.QuoteText(g))
 		}
 		if _, err := l.server.Query(ctx, fmt.Sprintf("DELETE FROM %s WHERE path IN (%s)", t.sql(), strings.Join(names, ", "))); err != nil {
 			return err

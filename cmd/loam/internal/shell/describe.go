@@ -12,6 +12,7 @@ import (
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/planner"
 )
 
 // record is a row of a system table by column name, as text; NULL is "".
@@ -233,10 +234,10 @@ func (s *Shell) namespace(ctx context.Context) string {
 }
 
 func (s *Shell) describe(ctx context.Context, obj record) error {
-	full := quotedName(obj["namespace"]) + "." + quotedName(obj["name"])
+	full := planner.QuoteName(obj["namespace"]) + "." + planner.QuoteName(obj["name"])
 	title := strings.ToUpper(obj["kind"][:1]) + obj["kind"][1:] + " " + full
 	fmt.Fprintln(s.out, s.paint(bold, title))
-	cols, err := s.records(ctx, fmt.Sprintf("SELECT * FROM system.columns WHERE namespace = %s AND \"table\" = %s ORDER BY position", literal(obj["namespace"]), literal(obj["name"])))
+	cols, err := s.records(ctx, fmt.Sprintf("SELECT * FROM system.columns WHERE namespace = %s AND \"table\" = %s ORDER BY position", planner.QuoteText(obj["namespace"]), planner.QuoteText(obj["name"])))
 	if err != nil {
 		return err
 	}
@@ -308,15 +309,3 @@ func (s *Shell) facts(ctx context.Context, obj record, cols []record, full strin
 	}
 	return nil
 }
-
-// quotedName is a name as SQL reads it back.
-func quotedName(name string) string {
-	for i, r := range name {
-		if r != '_' && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
-			return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
-		}
-	}
-	return name
-}
-
-func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

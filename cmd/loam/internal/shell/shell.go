@@ -306,7 +306,7 @@ func (s *Shell) Enter(ctx context.Context, namespace string) bool {
 	if namespace == "" {
 		return true
 	}
-	if err := s.statement(ctx, "SET schema = "+literal(namespace), false); err != nil {
+	if err := s.statement(ctx, "SET schema = "+planner.QuoteText(namespace), false); err != nil {
 		s.report(&inText{err, s.last}, "")
 		return false
 	}

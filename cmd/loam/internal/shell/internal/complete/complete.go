@@ -422,13 +422,7 @@ func (a *at) keywords() {
 func quote(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
-		out[i] = n
-		for j, r := range n {
-			if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (j == 0 || r < '0' || r > '9') {
-				out[i] = `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
-				break
-			}
-		}
+		out[i] = planner.QuoteName(n)
 	}
 	return out
 }
