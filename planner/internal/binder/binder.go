@@ -65,6 +65,8 @@ type Binder struct {
 	stable bool
 	// places says where in the text a column reference stands, for errors found later.
 	places map[*expr.Column]int
+	// chosen are the columns that calls of COLUMNS mean, each in its copy.
+	chosen map[*ast.FuncCall]*visible
 	ctes   *cteScope
 	// binding are the tables of WITH whose queries are being bound, innermost last.
 	binding []*cteScope
@@ -133,7 +135,7 @@ func newBinder(ctx context.Context, env Env, text string) *Binder {
 	}
 	return &Binder{
 		ctx: ctx, env: &env, text: text, nextID: 1,
-		names: map[string]int{}, places: map[*expr.Column]int{}, system: map[string]bool{},
+		names: map[string]int{}, places: map[*expr.Column]int{}, chosen: map[*ast.FuncCall]*visible{}, system: map[string]bool{},
 	}
 }
 

@@ -16,6 +16,9 @@ var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_s
 // evaluation, or a scalar function of the registry.
 func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	name := strings.ToLower(x.Name.Last().Text)
+	if isColumns(x) {
+		return c.b.chosenColumn(x)
+	}
 	if x.Over != nil {
 		return c.window(name, x)
 	}

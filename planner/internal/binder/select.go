@@ -118,6 +118,10 @@ func (k *block) where() error {
 	if l, ok := k.sel.Where.(*ast.Logic); ok && l.Op == ast.OpAnd {
 		conjuncts = l.Args
 	}
+	conjuncts, err := k.spreadWhere(conjuncts)
+	if err != nil {
+		return err
+	}
 	var preds []expr.Expr
 	for _, e := range conjuncts {
 		if before, err := k.beforeSearch(e); before || err != nil {
@@ -139,7 +143,6 @@ func (k *block) where() error {
 		}
 		preds = append(preds, p)
 	}
-	var err error
 	if k.node, err = k.b.applyAll(k.node, c.joins); err != nil {
 		return err
 	}
@@ -212,7 +215,14 @@ func (k *block) expandItems() error {
 	for _, it := range k.sel.Items {
 		star, ok := it.Expr.(*ast.Star)
 		if !ok {
-			k.items = append(k.items, item{name: k.b.outputName(it), ast: it.Expr, pos: it.Pos()})
+			all, calls, err := k.spreadOf(it.Expr)
+			if err != nil {
+				return err
+			}
+			if len(all) == 0 {
+				k.items = append(k.items, item{name: k.b.outputName(it), ast: it.Expr, pos: it.Pos()})
+			}
+			k.spreadItem(it, all, calls)
 			continue
 		}
 		if err := k.expandStar(star); err != nil {
@@ -223,26 +233,16 @@ func (k *block) expandItems() error {
 }
 
 func (k *block) expandStar(star *ast.Star) error {
-	cols, err := k.starColumns(star)
+	cols, err := k.starred(star)
 	if err != nil {
 		return err
 	}
-	used := map[int]bool{}
 	for _, v := range cols {
-		if i := indexIdent(star.Exclude, v.name); i >= 0 {
-			used[i] = true
-			continue
-		}
 		if r := replacement(star, v.name); r != nil {
 			k.items = append(k.items, item{name: r.Alias.Text, ast: r.Expr, pos: r.Pos()})
 			continue
 		}
 		k.items = append(k.items, item{name: v.name, e: k.b.read(v, star.Pos()), pos: star.Pos()})
-	}
-	for i, id := range star.Exclude {
-		if !used[i] {
-			return k.b.suggest(fail.UndefinedColumn, id, visibleNames(cols), "column %q of EXCLUDE is not in *", id.Text)
-		}
 	}
 	for _, r := range star.Replace {
 		if indexIdent([]ast.Ident{r.Alias}, nameOf(cols, r.Alias)) < 0 {
@@ -250,6 +250,29 @@ func (k *block) expandStar(star *ast.Star) error {
 		}
 	}
 	return nil
+}
+
+// starred are the columns of * or t.* but for those of EXCLUDE.
+func (k *block) starred(star *ast.Star) ([]*visible, error) {
+	all, err := k.starColumns(star)
+	if err != nil {
+		return nil, err
+	}
+	used := map[int]bool{}
+	var out []*visible
+	for _, v := range all {
+		if i := indexIdent(star.Exclude, v.name); i >= 0 {
+			used[i] = true
+			continue
+		}
+		out = append(out, v)
+	}
+	for i, id := range star.Exclude {
+		if !used[i] {
+			return nil, k.b.suggest(fail.UndefinedColumn, id, visibleNames(all), "column %q of EXCLUDE is not in *", id.Text)
+		}
+	}
+	return out, nil
 }
 
 func nameOf(cols []*visible, id ast.Ident) string {
