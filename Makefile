@@ -74,7 +74,8 @@ $(VERSITYGW_DIR)/versitygw:
 	GOFLAGS= GOBIN=$(VERSITYGW_DIR) $(GO) install -trimpath github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
 
 store-conformance: $(VERSITYGW_DIR)/versitygw ## the suite of the object store over a real S3 server, versitygw (the first run builds it, minutes)
-	@LOAM_VERSITYGW=$< $(GO) test -count=1 -timeout 10m ./storage/object -run '^Test.*/^versitygw' -skip '^Test(S3|File|Crash|Faulty)' -v 2>&1 | \
+	@export LOAM_VERSITYGW=$<; { $(GO) test -count=1 -timeout 10m ./storage/object -run '^Test.*/^versitygw' -skip '^Test(S3|File|Crash|Faulty)' -v; \
+		$(GO) test -count=1 -timeout 10m ./cmd/loam -run '^TestStore.*/^versitygw' -v; } 2>&1 | \
 		awk '/^ +--- PASS: .*\/versitygw/ {p++} /^ +--- SKIP: .*\/versitygw/ {s++} /--- FAIL: / {f++} /_test.go:|FAIL|panic:/ {print} \
 		END {printf "store-conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'
 

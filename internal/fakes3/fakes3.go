@@ -136,6 +136,13 @@ func (s *Server) Object(key string) ([]byte, bool) {
 	return o.body, ok
 }
 
+// Keys are the names of all objects, sorted.
+func (s *Server) Keys() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.objects))
+}
+
 // Store puts an object there, as another client would.
 func (s *Server) Store(key, body string) {
 	s.mu.Lock()

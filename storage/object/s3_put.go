@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -99,4 +100,18 @@ func (s *S3) readBack(ctx context.Context, key, mark string, replace bool, cause
 		err = s.failed("write", key, cause)
 	}
 	return errUnknown(key, err)
+}
+
+// putDamaged sends a body with the checksum of another, and reports whether the
+// server took it.
+func (s *S3) putDamaged(ctx context.Context, key string) (accepted bool, err error) {
+	err = s.do(ctx, "write", key, 0, func(ctx context.Context) error {
+		_, err := s.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.bucket, Key: s.key(key), Body: strings.NewReader("damaged"),
+			ChecksumCRC32C: crcText(crc32.Checksum([]byte("what was meant"), castagnoli))})
+		if accepted = err == nil; s3Status(err) == http.StatusBadRequest {
+			return nil
+		}
+		return err
+	})
+	return accepted, err
 }

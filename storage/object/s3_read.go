@@ -45,23 +45,30 @@ func (s *S3) Get(ctx context.Context, key string) ([]byte, error) {
 		return nil, err
 	}
 	var body []byte
-	err := s.do(ctx, "read", key, trustBytes, func(ctx context.Context) error {
-		out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: s.key(key)}, askChecksum)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = out.Body.Close() }()
-		if body, err = readAll(out.Body, aws.ToInt64(out.ContentLength)); err != nil {
-			return err
-		}
-		// "…-3" is the checksum of three parts' checksums, not of the content.
-		if want := aws.ToString(out.ChecksumCRC32C); want != "" && !strings.Contains(want, "-") && want != *crcText(crc32.Checksum(body, castagnoli)) {
-			return errDamaged
-		}
-		return nil
+	err := s.do(ctx, "read", key, trustBytes, func(ctx context.Context) (err error) {
+		body, err = s.getOnce(ctx, key)
+		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	return body, nil
+}
+
+// getOnce is one attempt of Get.
+func (s *S3) getOnce(ctx context.Context, key string) ([]byte, error) {
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: s.key(key)}, askChecksum)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = out.Body.Close() }()
+	body, err := readAll(out.Body, aws.ToInt64(out.ContentLength))
+	if err != nil {
+		return nil, err
+	}
+	// "…-3" is the checksum of three parts' checksums, not of the content.
+	if want := aws.ToString(out.ChecksumCRC32C); want != "" && !strings.Contains(want, "-") && want != *crcText(crc32.Checksum(body, castagnoli)) {
+		return nil, errDamaged
 	}
 	return body, nil
 }
