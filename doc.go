@@ -8,5 +8,6 @@
 // functions, catalog, storage, metastore, worker.
 //
 //	db, err := loam.Open(ctx, loam.Config{})          // in memory
-//	rows, err := db.NewSession(loam.SessionConfig{}).Query(ctx, "SELECT 1 AS one")
+//	rows, err := db.NewSession(loam.SessionConfig{}).Query(ctx, "SELECT $1 + 1 AS two", 1)
+//	for batch, err := range rows.Records(ctx) { … }                  // Arrow
 package loam

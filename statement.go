@@ -39,13 +39,23 @@ func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) 
 	return nil, fail.New(fail.Syntax, "%d statements where one is expected", len(list)).WithHint("Send them one by one.")
 }
 
-// Query prepares, binds and executes one statement.
-func (s *Session) Query(ctx context.Context, sql string, args ...vec.Value) (*Result, error) {
+// Query prepares, binds and executes one statement. An argument is nil, a bool, an
+// int, int32 or int64, a float32 or float64, a string, a time.Time (its instant), a
+// []byte, a []float32 (a vector) or a []string; it is cast to its parameter's type.
+func (s *Session) Query(ctx context.Context, sql string, args ...any) (*Result, error) {
+	values := make([]vec.Value, len(args))
+	for i, a := range args {
+		v, err := argument(a)
+		if err != nil {
+			return nil, err
+		}
+		values[i] = v
+	}
 	st, err := s.Prepare(ctx, sql, nil)
 	if err != nil {
 		return nil, err
 	}
-	if st, err = st.Bind(ctx, args); err != nil {
+	if st, err = st.Bind(ctx, values); err != nil {
 		return nil, err
 	}
 	return st.Execute(ctx)
