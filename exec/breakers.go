@@ -273,7 +273,7 @@ func (q *query) buildSeries(n *plan.Series) (stream, error) {
 	}
 	if k := n.Col.Type.Kind; k != types.Int64 && k != types.Timestamp {
 		return stream{}, fail.New(fail.Unsupported, "generate_series over %s", n.Col.Type).
-			WithHint("Cast its arguments to BIGINT, or to TIMESTAMP with an INTERVAL step")
+			WithHint("Cast its arguments to BIGINT, or to TIMESTAMP with an INTERVAL step.")
 	}
 	return q.leaf(n, func(context.Context) (sched.Morsels, error) {
 		vals, err := args.Eval(q.env, &vec.Chunk{N: 1})

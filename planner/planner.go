@@ -157,7 +157,7 @@ func (p *Planner) options(sess Session) (optimizer.Options, error) {
 			opts.Disabled = append(opts.Disabled, optimizer.PassNames()...)
 		case !optimizer.HasPass(name):
 			return opts, fail.New(fail.InvalidParameter, "%s: there is no pass %q", OptionDisabledPasses, name).
-				WithHint("The passes are %s", strings.Join(optimizer.PassNames(), ", "))
+				WithHint("The passes are %s.", strings.Join(optimizer.PassNames(), ", "))
 		default:
 			opts.Disabled = append(opts.Disabled, name)
 		}

@@ -134,7 +134,7 @@ func (t *Tracker) Close() int64 {
 func (t *Tracker) refuse(asker *Tracker, n int64) error {
 	return fail.New(fail.Exhausted, "%s needs %s more, but %s holds %s of its limit of %s%s",
 		asker.name, FormatBytes(n), t.name, FormatBytes(t.used.Load()), FormatBytes(t.limit), t.holders()).
-		WithHint("Raise the memory limit, or make the statement hold less: fewer columns, a filter before the join or the aggregate, a LIMIT")
+		WithHint("Raise the memory limit, or make the statement hold less: fewer columns, a filter before the join or the aggregate, a LIMIT.")
 }
 
 // holders lists the three largest children, largest first.

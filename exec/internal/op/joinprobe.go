@@ -277,7 +277,7 @@ func (s *probeStage) note(ord, right []int32) error {
 	for k, i := range ord {
 		if s.Kind == plan.Single && s.hit[i] && right[k] != noRow {
 			return fail.New(fail.Cardinality, "a subquery used as an expression returned more than one row").
-				WithHint("Add LIMIT 1 or an aggregate to the subquery")
+				WithHint("Add LIMIT 1 or an aggregate to the subquery.")
 		}
 		s.hit[i] = true
 	}

@@ -43,7 +43,7 @@ func NewSeries(start, stop, step vec.Value) (interface {
 
 func zeroStep() error {
 	return fail.New(fail.InvalidParameter, "the step of generate_series is zero").
-		WithHint("Pass a step that leads from start to stop, such as 1")
+		WithHint("Pass a step that leads from start to stop, such as 1.")
 }
 
 // seriesLen is the number of values, computed without overflow.

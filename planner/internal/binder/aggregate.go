@@ -45,11 +45,11 @@ func (g *aggregation) addGroup(name string, e expr.Expr) int {
 func (c *clause) aggregate(name string, x *ast.FuncCall) (expr.Expr, error) {
 	if c.inside != "" {
 		return nil, c.b.fail(fail.Grouping, x.Pos(), "aggregate %s inside the arguments of %s", name, c.inside).
-			WithHint("Compute the inner one in a subquery")
+			WithHint("Compute the inner one in a subquery.")
 	}
 	if c.aggs == nil {
 		return nil, c.b.fail(fail.Grouping, x.Pos(), "aggregate %s is not allowed in %s", name, c.name).
-			WithHint("Use HAVING, or a subquery")
+			WithHint("Use HAVING, or a subquery.")
 	}
 	if x.Nulls != ast.NullsUnsaid {
 		return nil, c.b.unsupported(x.Pos(), x.Nulls.String()+" in an aggregate")
@@ -115,7 +115,7 @@ func (c *clause) aggCall(name string, x *ast.FuncCall) (plan.AggCall, error) {
 	for _, a := range x.Args {
 		if _, star := a.Value.(*ast.Star); star {
 			if name != "count" || len(x.Args) > 1 {
-				return call, c.b.fail(fail.Syntax, a.Pos(), "%s(*) does not exist", name).WithHint("Write %s(column); * is for count(*) alone", name)
+				return call, c.b.fail(fail.Syntax, a.Pos(), "%s(*) does not exist", name).WithHint("Write %s(column); * is for count(*) alone.", name)
 			}
 			if x.Distinct {
 				return call, c.b.unsupported(a.Pos(), "count(DISTINCT *)")
@@ -238,7 +238,7 @@ func (g *aggregation) checkLevel(call plan.AggCall, x *ast.FuncCall) error {
 		for id := range used {
 			if s.owns(id) {
 				return g.b.fail(fail.Unsupported, x.Pos(), "an aggregate of columns of an outer query is not supported").
-					WithHint("It would aggregate the outer query, by the rules of SQL; compute it there")
+					WithHint("It would aggregate the outer query, by the rules of SQL; compute it there.")
 			}
 		}
 	}
@@ -256,7 +256,7 @@ func (g *aggregation) above(e expr.Expr) (expr.Expr, error) {
 	if c, ok := e.(*expr.Column); ok {
 		if g.input.owns(c.ID) {
 			return nil, g.b.fail(fail.Grouping, g.b.places[c], "column %q must be in GROUP BY or inside an aggregate", c.Name).
-				WithHint("Add it to GROUP BY, or use any_value(%s)", c.Name)
+				WithHint("Add it to GROUP BY, or use any_value(%s).", c.Name)
 		}
 		return e, nil
 	}

@@ -28,7 +28,7 @@ func (b *Binder) alter(s *ast.AlterTable) (plan.Statement, error) {
 	}
 	if old.Kind != want {
 		return nil, b.fail(fail.WrongObjectType, s.Name.Pos(), "%q is a %s", old.Name, old.Kind).
-			WithHint("Write ALTER %s %s", strings.ToUpper(string(old.Kind)), s.Name.String())
+			WithHint("Write ALTER %s %s.", strings.ToUpper(string(old.Kind)), s.Name.String())
 	}
 	fresh := *old
 	fresh.Fields = slices.Clone(old.Fields)
@@ -56,7 +56,7 @@ func (a *alteration) action(x *ast.AlterAction) error {
 		return a.renameColumn(x)
 	case a.obj.Kind == schema.View:
 		return a.b.fail(fail.WrongObjectType, x.Pos(), "%s is for tables, and %q is a view", x.Kind, a.obj.Name).
-			WithHint("Give the view another query with CREATE OR REPLACE VIEW")
+			WithHint("Give the view another query with CREATE OR REPLACE VIEW.")
 	case x.Kind == ast.AlterAddColumn:
 		return a.addColumn(x)
 	case x.Kind == ast.AlterDropColumn:
@@ -125,13 +125,13 @@ func (a *alteration) addColumn(x *ast.AlterAction) error {
 			continue
 		case ast.ConstraintNotNull:
 			return b.fail(fail.Unsupported, c.Pos(), "a column that is added cannot be NOT NULL: the rows that are there have no value for it").
-				WithHint("Add it without NOT NULL")
+				WithHint("Add it without NOT NULL.")
 		case ast.ConstraintPrimaryKey:
 			return b.fail(fail.InvalidObject, c.Pos(), "the primary key of %q cannot be changed", a.obj.Name)
 		}
 		if a.obj.Kind == schema.Collection {
 			return b.fail(fail.Unsupported, c.Pos(), "a column that is added to a collection cannot have %s", c.Kind).
-				WithHint("Create another collection and fill it with INSERT INTO … SELECT")
+				WithHint("Create another collection and fill it with INSERT INTO … SELECT.")
 		}
 	}
 	d := &definition{b: b, obj: a.obj}
@@ -141,7 +141,7 @@ func (a *alteration) addColumn(x *ast.AlterAction) error {
 	f := &a.obj.Fields[len(a.obj.Fields)-1]
 	if k := f.Type.Kind; a.obj.Kind == schema.Collection && (k == types.Vector || k == types.Sparse) {
 		return b.fail(fail.Unsupported, x.Def.Pos(), "a %s cannot be added to a collection that has documents", f.Type).
-			WithHint("Create another collection and fill it with INSERT INTO … SELECT")
+			WithHint("Create another collection and fill it with INSERT INTO … SELECT.")
 	}
 	a.obj.LastField++
 	f.ID = a.obj.LastField
@@ -162,9 +162,9 @@ func (a *alteration) dropColumn(x *ast.AlterAction) error {
 	switch {
 	case a.obj.Kind == schema.Collection:
 		return b.fail(fail.Unsupported, x.Pos(), "a column of a collection cannot be dropped: it is a member of each document").
-			WithHint("Leave it out in a view, or create another collection with INSERT INTO … SELECT")
+			WithHint("Leave it out in a view, or create another collection with INSERT INTO … SELECT.")
 	case len(a.obj.Fields) == 1:
-		return b.fail(fail.InvalidObject, x.Pos(), "%q is the only column of %q", f.Name, a.obj.Name).WithHint("Drop the table")
+		return b.fail(fail.InvalidObject, x.Pos(), "%q is the only column of %q", f.Name, a.obj.Name).WithHint("Drop the table.")
 	}
 	a.obj.Fields = slices.DeleteFunc(a.obj.Fields, func(g schema.Field) bool { return g.ID == f.ID })
 	return nil

@@ -199,7 +199,7 @@ func (b *Binder) checkSize(off int) error {
 		return nil
 	}
 	return b.fail(fail.TooDeep, off, "the statement is too complex: its plan has more than %d columns or %d expressions", maxColumns, maxBound).
-		WithHint("Store the rows of a part of it with CREATE TABLE AS")
+		WithHint("Store the rows of a part of it with CREATE TABLE AS.")
 }
 
 // fail makes an error at a byte offset of the statement.
@@ -228,9 +228,9 @@ func (b *Binder) unsupported(off int, what string) error {
 
 // cures say what to write in place of what is not bound.
 var cures = map[string]string{
-	"SET NOT NULL":        "Create another table and fill it with INSERT INTO … SELECT",
-	"ALTER COLUMN … TYPE": "ADD another column, UPDATE it with CAST(…), and DROP the old one",
-	"DEFAULT":             "Give each row its value",
+	"SET NOT NULL":        "Create another table and fill it with INSERT INTO … SELECT.",
+	"ALTER COLUMN … TYPE": "ADD another column, UPDATE it with CAST(…), and DROP the old one.",
+	"DEFAULT":             "Give each row its value.",
 }
 
 // statement binds any statement.

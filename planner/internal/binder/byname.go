@@ -14,7 +14,7 @@ import (
 func (b *Binder) byName(x *ast.SetOp, l, r plan.Node) (plan.Node, plan.Node, error) {
 	if x.Op != ast.Union {
 		return nil, nil, b.fail(fail.Unsupported, x.Pos(), "%s BY NAME is not supported", x.Op).
-			WithHint("List the columns of both sides in one order")
+			WithHint("List the columns of both sides in one order.")
 	}
 	left, right := l.Columns(), r.Columns()
 	var names []plan.Column
@@ -22,7 +22,7 @@ func (b *Binder) byName(x *ast.SetOp, l, r plan.Node) (plan.Node, plan.Node, err
 		for i, c := range side {
 			if at := columnNamed(side[:i], c.Name); at >= 0 {
 				return nil, nil, b.fail(fail.AmbiguousColumn, x.Pos(), "one side of UNION BY NAME has column %q twice", c.Name).
-					WithHint("Give one of them an alias")
+					WithHint("Give one of them an alias.")
 			}
 			if columnNamed(names, c.Name) < 0 {
 				names = append(names, c)

@@ -33,7 +33,7 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 	}
 	if c.b.env.Functions.IsWindow(name) {
 		return nil, c.b.fail(fail.WrongObjectType, x.Pos(), "window function %s needs OVER", name).
-			WithHint("Write %s(…) OVER (PARTITION BY … ORDER BY …)", name)
+			WithHint("Write %s(…) OVER (PARTITION BY … ORDER BY …).", name)
 	}
 	if err := c.scalarOnly(name, x); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (c *clause) call(x *ast.FuncCall) (expr.Expr, error) {
 func (c *clause) scalarOnly(name string, x *ast.FuncCall) error {
 	for _, t := range tableFunctions {
 		if t == name && name != "range" {
-			return c.b.fail(fail.WrongObjectType, x.Pos(), "%s is a table function", name).WithHint("Write SELECT … FROM %s(…)", name)
+			return c.b.fail(fail.WrongObjectType, x.Pos(), "%s is a table function", name).WithHint("Write SELECT … FROM %s(…).", name)
 		}
 	}
 	switch {
@@ -186,7 +186,7 @@ func (b *Binder) arrowCast(args []expr.Expr, offs []int, off int) (expr.Expr, er
 	}
 	to, ok := types.ArrowNamed(k.Value.Str)
 	if !ok {
-		return nil, b.fail(fail.Unsupported, offs[1], "arrow_cast has no type for %q", k.Value.Str).WithHint("Such as 'Int64', 'Utf8', 'Decimal128(10, 2)', 'Timestamp(Microsecond, None)'")
+		return nil, b.fail(fail.Unsupported, offs[1], "arrow_cast has no type for %q", k.Value.Str).WithHint("Such as 'Int64', 'Utf8', 'Decimal128(10, 2)', 'Timestamp(Microsecond, None)'.")
 	}
 	return b.castTo(args[0], to, false, offs[0])
 }

@@ -35,7 +35,7 @@ func (k *block) spreadOf(e ast.Expr) ([]spread, []*ast.FuncCall, error) {
 		}
 		if i > 0 && !slices.Equal(cols, chosen) {
 			return nil, nil, k.b.fail(fail.Syntax, x.Pos(), "two COLUMNS of one expression choose different columns").
-				WithHint("Write them as items of their own")
+				WithHint("Write them as items of their own.")
 		}
 		cols = chosen
 	}
@@ -116,7 +116,7 @@ func (k *block) chosenColumns(x *ast.FuncCall) ([]*visible, error) {
 
 func (k *block) notColumns(x *ast.FuncCall) error {
 	return k.b.fail(fail.Syntax, x.Pos(), "COLUMNS takes *, a regular expression or a list of names").
-		WithHint("Write COLUMNS(*), COLUMNS('^price') or COLUMNS(['a', 'b'])")
+		WithHint("Write COLUMNS(*), COLUMNS('^price') or COLUMNS(['a', 'b']).")
 }
 
 // matching are the columns of * whose names a regular expression finds.
@@ -137,7 +137,7 @@ func (k *block) matching(pattern *ast.StringLit) ([]*visible, error) {
 	}
 	if len(out) == 0 {
 		return nil, k.b.fail(fail.UndefinedColumn, pattern.Pos(), "no column matches '%s'", pattern.Value).
-			WithHint("The columns are %s", strings.Join(visibleNames(all), ", "))
+			WithHint("The columns are %s.", strings.Join(visibleNames(all), ", "))
 	}
 	return out, nil
 }

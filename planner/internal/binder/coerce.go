@@ -127,7 +127,7 @@ func (b *Binder) settleNested(e expr.Expr) expr.Expr {
 func (b *Binder) noCast(from, to types.Type, off int) error {
 	err := b.fail(fail.DatatypeMismatch, off, "%s is needed here, not %s", to, from)
 	if types.Cast(from, to) == types.ExplicitCast {
-		return err.WithHint("Write CAST(… AS %s)", to)
+		return err.WithHint("Write CAST(… AS %s).", to)
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func (b *Binder) common(es []expr.Expr, offs []int, what string) ([]expr.Expr, t
 		got, ok := types.Common(t, e.Type())
 		if !ok {
 			return nil, t, b.fail(fail.DatatypeMismatch, offs[i], "%s have no common type: %s and %s", what, t, e.Type()).
-				WithHint("Cast one of them")
+				WithHint("Cast one of them.")
 		}
 		t = got
 	}
@@ -202,7 +202,7 @@ func (b *Binder) compare(op expr.CompareOp, l, r expr.Expr, off int) (expr.Expr,
 	if !ok {
 		err := b.fail(fail.DatatypeMismatch, off, "%s and %s cannot be compared", l.Type(), r.Type())
 		if to, from := l.Type(), r.Type(); types.Cast(from, to) == types.ExplicitCast {
-			return nil, err.WithHint("Cast the right side to %s", to)
+			return nil, err.WithHint("Cast the right side to %s.", to)
 		}
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (b *Binder) assign(e expr.Expr, to types.Type, off int, field string) (expr
 	if !assignable(from, to) {
 		err := b.fail(fail.DatatypeMismatch, off, "column %q is %s, the value is %s", field, to, from)
 		if types.Cast(from, to) == types.ExplicitCast {
-			return nil, err.WithHint("Write CAST(… AS %s)", to)
+			return nil, err.WithHint("Write CAST(… AS %s).", to)
 		}
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func (b *Binder) conflict(s *ast.Insert, out *plan.Insert) error {
 		return nil
 	case out.Object.Kind == schema.Table:
 		return b.fail(fail.WrongObjectType, c.Pos(), "ON CONFLICT needs a key, and table %q has none", out.Object.Name).
-			WithHint("Use CREATE COLLECTION for rows with a key")
+			WithHint("Use CREATE COLLECTION for rows with a key.")
 	case s.OrReplace:
 		return b.fail(fail.Syntax, c.Pos(), "OR REPLACE and ON CONFLICT say two things about one row")
 	}
@@ -50,12 +50,12 @@ func (b *Binder) conflictKey(c *ast.OnConflict, obj *schema.Object) error {
 		seen[f.Name] = true
 		if !hasName(keys, f.Name) {
 			return b.fail(fail.InvalidParameter, id.Pos(), "column %q is not the primary key of %q", f.Name, obj.Name).
-				WithHint("Write ON CONFLICT (%s)", strings.Join(keys, ", "))
+				WithHint("Write ON CONFLICT (%s).", strings.Join(keys, ", "))
 		}
 	}
 	if len(c.Columns) > 0 && len(seen) != len(keys) {
 		return b.fail(fail.InvalidParameter, c.Pos(), "ON CONFLICT names a part of the primary key of %q", obj.Name).
-			WithHint("Write ON CONFLICT (%s)", strings.Join(keys, ", "))
+			WithHint("Write ON CONFLICT (%s).", strings.Join(keys, ", "))
 	}
 	return nil
 }

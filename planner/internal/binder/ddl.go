@@ -31,7 +31,7 @@ func (b *Binder) checkName(id ast.Ident, what string) error {
 		return b.fail(fail.InvalidParameter, id.Pos(), "the name of a %s must not be empty", what)
 	case strings.HasPrefix(id.Text, "_"):
 		return b.fail(fail.InvalidParameter, id.Pos(), "%s %q: names with a leading underscore belong to the system", what, id.Text).
-			WithHint("Use a name such as %q", strings.TrimLeft(id.Text, "_")+"_")
+			WithHint("Use a name such as %q.", strings.TrimLeft(id.Text, "_")+"_")
 	case len(id.Text) > 255:
 		return b.fail(fail.InvalidParameter, id.Pos(), "the name of a %s has at most 255 bytes", what)
 	}
@@ -68,7 +68,7 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 	switch s.Kind {
 	case ast.ObjectNamespace:
 		if len(s.Names) > 1 {
-			return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several namespaces at once is not supported").WithHint("Drop them one by one")
+			return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several namespaces at once is not supported").WithHint("Drop them one by one.")
 		}
 		return b.dropNamespace(s, s.Names[0])
 	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectView:
@@ -88,7 +88,7 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 		}
 		if want := objectKinds[s.Kind]; obj.Kind != want {
 			return nil, b.fail(fail.WrongObjectType, name.Pos(), "%q is a %s", obj.Name, obj.Kind).
-				WithHint("Write DROP %s %s", strings.ToUpper(string(obj.Kind)), name.String())
+				WithHint("Write DROP %s %s.", strings.ToUpper(string(obj.Kind)), name.String())
 		}
 		if !slices.ContainsFunc(out.Objects, func(o *schema.Object) bool { return o.ID == obj.ID }) {
 			out.Objects = append(out.Objects, obj)
@@ -290,7 +290,7 @@ func (d *definition) column(c *ast.ColumnDef) error {
 	if !storable(t, d.obj.Kind) {
 		err := d.b.fail(fail.Unsupported, c.Type.Pos(), "a column of type %s cannot be stored", t)
 		if storable(t, schema.Table) {
-			return err.WithHint("A table can hold it; a collection keeps JSON documents, so store it as TEXT")
+			return err.WithHint("A table can hold it; a collection keeps JSON documents, so store it as TEXT.")
 		}
 		return err
 	}
@@ -365,7 +365,7 @@ func (d *definition) columnConstraint(f *schema.Field, c *ast.ColumnDef, k *ast.
 			return b.fail(fail.DatatypeMismatch, k.Pos(), "DISTANCE is for VECTOR, and column %q is %s", c.Name.Text, f.Type)
 		}
 		if !ok {
-			return b.fail(fail.InvalidParameter, k.Pos(), "distance %q does not exist", k.Text).WithHint("It is one of cosine, l2, dot")
+			return b.fail(fail.InvalidParameter, k.Pos(), "distance %q does not exist", k.Text).WithHint("It is one of cosine, l2, dot.")
 		}
 		f.Metric = m
 	case ast.ConstraintModifier:
@@ -373,7 +373,7 @@ func (d *definition) columnConstraint(f *schema.Field, c *ast.ColumnDef, k *ast.
 			return b.fail(fail.DatatypeMismatch, k.Pos(), "MODIFIER is for SPARSE VECTOR, and column %q is %s", c.Name.Text, f.Type)
 		}
 		if k.Text != "idf" {
-			return b.fail(fail.InvalidParameter, k.Pos(), "modifier %q does not exist", k.Text).WithHint("The one modifier is idf")
+			return b.fail(fail.InvalidParameter, k.Pos(), "modifier %q does not exist", k.Text).WithHint("The one modifier is idf.")
 		}
 		f.Modifier = k.Text
 	default:
@@ -414,7 +414,7 @@ func (d *definition) constraint(c *ast.TableConstraint) error {
 
 func (d *definition) addKey(i, off int) error {
 	if len(d.obj.Key) > 0 {
-		return d.b.fail(fail.Syntax, off, "the primary key is declared twice").WithHint("Write PRIMARY KEY (a, b) after the columns")
+		return d.b.fail(fail.Syntax, off, "the primary key is declared twice").WithHint("Write PRIMARY KEY (a, b) after the columns.")
 	}
 	d.obj.Key = []int{i}
 	return d.keyField(i, off)
@@ -427,7 +427,7 @@ func (d *definition) keyField(i, off int) error {
 	case types.Text, types.Int32, types.Int64, types.UUID:
 	default:
 		return d.b.fail(fail.DatatypeMismatch, off, "column %q of type %s cannot be a key", f.Name, f.Type).
-			WithHint("Keys are TEXT, INT, BIGINT, UUID or several of these")
+			WithHint("Keys are TEXT, INT, BIGINT, UUID or several of these.")
 	}
 	f.NotNull = true
 	return nil
@@ -438,7 +438,7 @@ func (d *definition) check() error {
 	b := d.b
 	switch {
 	case d.obj.Kind == schema.Table && len(d.obj.Key) > 0:
-		return b.fail(fail.Unsupported, d.keyPos, "a table has no primary key").WithHint("Use CREATE COLLECTION for rows with a key")
+		return b.fail(fail.Unsupported, d.keyPos, "a table has no primary key").WithHint("Use CREATE COLLECTION for rows with a key.")
 	case d.obj.Kind == schema.Collection && len(d.obj.Key) == 0:
 		return b.fail(fail.InvalidParameter, d.s.Name.Pos(), "collection %q needs a primary key", d.obj.Name).
 			WithHint("Declare one: id TEXT PRIMARY KEY")

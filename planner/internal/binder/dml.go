@@ -19,7 +19,7 @@ func (b *Binder) field(obj *schema.Object, id ast.Ident) (*schema.Field, error) 
 		return f, nil
 	case n > 1:
 		return nil, b.fail(fail.AmbiguousColumn, id.Pos(), "column %q is ambiguous in %q", id.Text, obj.Name).
-			WithHint("Quote the one that is meant")
+			WithHint("Quote the one that is meant.")
 	}
 	for _, s := range schema.SystemColumns(obj.Kind) {
 		if nameIs(id, s.Name) {
@@ -127,7 +127,7 @@ func (b *Binder) checkRequired(s *ast.Insert, obj *schema.Object, fields []strin
 		if obj.IsKey(i) {
 			what = "is part of the primary key"
 		}
-		return b.fail(fail.NotNull, s.Table.Pos(), "column %q %s and gets no value", f.Name, what).WithHint("Add it to the column list")
+		return b.fail(fail.NotNull, s.Table.Pos(), "column %q %s and gets no value", f.Name, what).WithHint("Add it to the column list.")
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (b *Binder) fitFields(s *ast.Insert, fields []*schema.Field, width, off int
 		return fields[:width], nil
 	}
 	return nil, b.fail(fail.Syntax, off, "INSERT has %s for %s", fail.Count(width, "value"), fail.Count(len(fields), "column")).
-		WithHint("The columns are %s", fieldList(fields))
+		WithHint("The columns are %s.", fieldList(fields))
 }
 
 func fieldList(fields []*schema.Field) string {
@@ -412,7 +412,7 @@ func (b *Binder) updated(obj *schema.Object, id ast.Ident, before []string) (*sc
 	for _, k := range obj.Key {
 		if obj.Fields[k].Name == f.Name {
 			return nil, b.fail(fail.Unsupported, id.Pos(), "column %q is part of the primary key and cannot be changed", f.Name).
-				WithHint("INSERT the row under the new key and DELETE the old one")
+				WithHint("INSERT the row under the new key and DELETE the old one.")
 		}
 	}
 	if hasName(before, f.Name) {
@@ -441,7 +441,7 @@ func (b *Binder) delete(s *ast.Delete) (plan.Statement, error) {
 // truncate binds TRUNCATE: a DELETE of all rows.
 func (b *Binder) truncate(s *ast.Truncate) (plan.Statement, error) {
 	if len(s.Tables) > 1 {
-		return nil, b.fail(fail.Unsupported, s.Tables[1].Pos(), "TRUNCATE of several tables at once is not supported").WithHint("Truncate them one by one")
+		return nil, b.fail(fail.Unsupported, s.Tables[1].Pos(), "TRUNCATE of several tables at once is not supported").WithHint("Truncate them one by one.")
 	}
 	return b.delete(&ast.Delete{Span: s.Span, Table: s.Tables[0]})
 }

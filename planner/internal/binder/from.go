@@ -40,7 +40,7 @@ func (b *Binder) distinctTables(sc *scope) error {
 		for _, u := range sc.tables[:i] {
 			if t.name != "" && t.name == u.name && (len(t.path) == 0 || len(u.path) == 0 || t.path[0] == u.path[0]) {
 				return b.fail(fail.AmbiguousName, t.pos, "table name %q is used twice in FROM", t.name).
-					WithHint("Give one of them an alias")
+					WithHint("Give one of them an alias.")
 			}
 		}
 	}

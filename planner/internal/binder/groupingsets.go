@@ -97,7 +97,7 @@ func (k *block) cross(a, b [][]int, off int) ([][]int, error) {
 
 func (k *block) tooManySets(off int) error {
 	return k.b.fail(fail.TooDeep, off, "GROUP BY stands for more than %d grouping sets", maxSets).
-		WithHint("List the sets that are needed in GROUPING SETS (…)")
+		WithHint("List the sets that are needed in GROUPING SETS (…).")
 }
 
 // setsOf lists the sets that an item of GROUP BY stands for.
@@ -208,7 +208,7 @@ func (c *clause) grouping(name string, x *ast.FuncCall) (expr.Expr, error) {
 	case c.inside != "" || c.aggs == nil:
 		where := c.name
 		return nil, c.b.fail(fail.Grouping, x.Pos(), "%s is not allowed in %s", name, where).
-			WithHint("It belongs into the select list, HAVING or ORDER BY of a query with GROUP BY")
+			WithHint("It belongs into the select list, HAVING or ORDER BY of a query with GROUP BY.")
 	case len(x.Args) == 0:
 		return nil, c.b.fail(fail.UndefinedFunction, x.Pos(), "%s takes one or more keys of GROUP BY", name)
 	case len(x.Args) > maxGrouping:
@@ -230,7 +230,7 @@ func (c *clause) grouping(name string, x *ast.FuncCall) (expr.Expr, error) {
 		key := c.aggs.position(c.b.settle(e))
 		if key < 0 {
 			return nil, c.b.fail(fail.Grouping, a.Pos(), "the arguments of %s must be keys of GROUP BY", name).
-				WithHint("Add %s to GROUP BY", c.b.sourceText(a.Value))
+				WithHint("Add %s to GROUP BY.", c.b.sourceText(a.Value))
 		}
 		mark.Keys = append(mark.Keys, key)
 	}

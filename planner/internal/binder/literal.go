@@ -70,7 +70,7 @@ func (b *Binder) decimal(text string, off int) (expr.Expr, error) {
 	precision := max(1, len(whole)+len(fraction))
 	if precision > types.MaxPrecision {
 		return nil, b.fail(fail.OutOfRange, off, "the number %s has more than %d digits", text, types.MaxPrecision).
-			WithHint("Write it with an exponent to get a DOUBLE")
+			WithHint("Write it with an exponent to get a DOUBLE.")
 	}
 	n, ok := new(big.Int).SetString("0"+whole+fraction, 10)
 	if !ok {
@@ -202,14 +202,14 @@ func (b *Binder) typeNamed(t *ast.TypeName) (types.Type, error) {
 	}
 	switch t.Name {
 	case "STRUCT", "ROW":
-		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "STRUCT needs its fields").WithHint("Write STRUCT(a INT, b TEXT)")
+		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "STRUCT needs its fields").WithHint("Write STRUCT(a INT, b TEXT).")
 	case "MAP":
-		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "MAP needs the types of its keys and values").WithHint("Write MAP(TEXT, INT)")
+		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "MAP needs the types of its keys and values").WithHint("Write MAP(TEXT, INT).")
 	case "TIMETZ", "TIME WITH TIME ZONE":
-		return types.Type{}, b.fail(fail.Unsupported, t.Pos(), "type %s is not supported", t.Name).WithHint("Use TIME, or TIMESTAMP for instants")
+		return types.Type{}, b.fail(fail.Unsupported, t.Pos(), "type %s is not supported", t.Name).WithHint("Use TIME, or TIMESTAMP for instants.")
 	case "VECTOR":
 		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "VECTOR needs its dimension, from 1 to %d", types.MaxDim).
-			WithHint("Write VECTOR(384)")
+			WithHint("Write VECTOR(384).")
 	case "DECIMAL", "NUMERIC", "DEC":
 		return types.Type{}, b.fail(fail.InvalidParameter, t.Pos(), "DECIMAL takes a precision of 1 to %d and a scale up to it", types.MaxPrecision)
 	}
@@ -217,7 +217,7 @@ func (b *Binder) typeNamed(t *ast.TypeName) (types.Type, error) {
 	if near := fail.Closest(t.Name, typeNames); near != "" {
 		return types.Type{}, err.WithHint("Did you mean %s?", near)
 	}
-	return types.Type{}, err.WithHint("The types are %s", strings.Join(typeNames, ", "))
+	return types.Type{}, err.WithHint("The types are %s.", strings.Join(typeNames, ", "))
 }
 
 var typeNames = []string{"BOOLEAN", "INT", "BIGINT", "DOUBLE", "DECIMAL", "TEXT", "BINARY", "DATE", "TIMESTAMP",

@@ -19,7 +19,7 @@ func (b *Binder) split(n ast.Name) (ns catalog.Name, obj ast.Ident, err error) {
 	case 3:
 		if !nameIs(n.Parts[0], catalog.RootCatalog) {
 			return ns, obj, b.fail(fail.UndefinedNamespace, n.Pos(), "catalog %q does not exist", n.Parts[0].Text).
-				WithHint("The one catalog is %q", catalog.RootCatalog)
+				WithHint("The one catalog is %q.", catalog.RootCatalog)
 		}
 	case 2:
 	default:

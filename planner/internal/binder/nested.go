@@ -129,9 +129,9 @@ func (b *Binder) fieldOf(arg expr.Expr, id ast.Ident) (expr.Expr, error) {
 		err := b.fail(fail.DatatypeMismatch, id.Pos(), "a value of type %s has no field %q", t, id.Text)
 		switch t.Kind {
 		case types.JSON:
-			return nil, err.WithHint("Write -> '%s' to read JSON", id.Text)
+			return nil, err.WithHint("Write -> '%s' to read JSON.", id.Text)
 		case types.Map:
-			return nil, err.WithHint("Write ['%s'] to read a map", id.Text)
+			return nil, err.WithHint("Write ['%s'] to read a map.", id.Text)
 		}
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (b *Binder) structCall(name string, x *ast.FuncCall, args []expr.Expr, offs
 				names[i] = ref.Parts[len(ref.Parts)-1].Text
 			}
 			if names[i] == "" {
-				return nil, b.fail(fail.UndefinedFunction, a.Pos(), "struct_pack needs the name of each field").WithHint("Write struct_pack(a => 1, b => 'x')")
+				return nil, b.fail(fail.UndefinedFunction, a.Pos(), "struct_pack needs the name of each field").WithHint("Write struct_pack(a => 1, b => 'x').")
 			}
 		}
 		return b.makeStruct(names, args, offs, x.Pos())

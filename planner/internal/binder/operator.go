@@ -150,7 +150,7 @@ func (c *clause) like(x *ast.Like) (expr.Expr, error) {
 	name := strings.ReplaceAll(strings.ToLower(x.Kind.String()), " ", "_")
 	out, err := c.b.scalar(name, args, x.X.Pos())
 	if x.Kind == ast.SimilarTo && fail.Is(err, fail.UndefinedFunction) {
-		return nil, c.b.fail(fail.Unsupported, x.X.Pos(), "SIMILAR TO is not supported").WithHint("Use the regular expression operator ~")
+		return nil, c.b.fail(fail.Unsupported, x.X.Pos(), "SIMILAR TO is not supported").WithHint("Use the regular expression operator ~.")
 	}
 	if err == nil && x.Not {
 		return &expr.Not{Arg: out}, nil
@@ -250,7 +250,7 @@ func (c *clause) atTimeZone(x *ast.AtTimeZone) (expr.Expr, error) {
 	}
 	out, err := c.b.scalar("timezone", []expr.Expr{zone, arg}, x.Pos())
 	if fail.Is(err, fail.UndefinedFunction) {
-		return nil, c.b.fail(fail.Unsupported, x.Pos(), "AT TIME ZONE is not supported").WithHint("Timestamps are UTC instants")
+		return nil, c.b.fail(fail.Unsupported, x.Pos(), "AT TIME ZONE is not supported").WithHint("Timestamps are UTC instants.")
 	}
 	return out, err
 }
@@ -262,5 +262,5 @@ func (c *clause) collate(x *ast.Collate) (expr.Expr, error) {
 		return c.expr(x.X)
 	}
 	return nil, c.b.fail(fail.Unsupported, x.Pos(), "collation %q is not supported", x.Collation.String()).
-		WithHint("Text compares by its bytes (collation \"C\")")
+		WithHint("Text compares by its bytes (collation \"C\").")
 }

@@ -73,7 +73,7 @@ func (b *Binder) quantifiedList(op expr.CompareOp, every bool, arg, list expr.Ex
 	default:
 		err := b.fail(fail.DatatypeMismatch, off, "ANY and ALL take a list or a query, not %s", lt)
 		if lt.Kind == types.JSON {
-			return nil, err.WithHint("Write CAST(… AS %s)", types.ListOf(types.Of(types.Text)))
+			return nil, err.WithHint("Write CAST(… AS %s).", types.ListOf(types.Of(types.Text)))
 		}
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func (b *Binder) cteRef(id ast.Ident) (plan.Node, error) {
 		}
 		if c.uses++; c.uses > 1 && isVolatile(node) {
 			return nil, b.fail(fail.Unsupported, id.Pos(), "WITH table %q calls a volatile function and is used twice", c.def.Name.Text).
-				WithHint("Store its rows with CREATE TABLE AS")
+				WithHint("Store its rows with CREATE TABLE AS.")
 		}
 		return node, nil
 	}
@@ -298,7 +298,7 @@ func (b *Binder) setOp(x *ast.SetOp, outer *scope) (plan.Node, error) {
 		t, ok := types.Common(lc[i].Type, rc[i].Type)
 		if !ok {
 			return nil, b.fail(fail.DatatypeMismatch, x.Right.Pos(), "column %d of %s is %s on the left and %s on the right",
-				i+1, x.Op, lc[i].Type, rc[i].Type).WithHint("Cast one of them")
+				i+1, x.Op, lc[i].Type, rc[i].Type).WithHint("Cast one of them.")
 		}
 		common[i] = t.Settled()
 	}
@@ -354,7 +354,7 @@ func (b *Binder) comparable(c plan.Column, off int) error {
 		return nil
 	}
 	return b.fail(fail.DatatypeMismatch, off, "rows cannot be compared by column %q of type %s", c.Name, c.Type).
-		WithHint("Leave it out of the select list")
+		WithHint("Leave it out of the select list.")
 }
 
 // orderOutputs sorts a set operation or VALUES by its output columns.

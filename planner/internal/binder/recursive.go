@@ -25,20 +25,20 @@ func (b *Binder) selfReference(c *cteScope, id ast.Ident) (plan.Node, error) {
 	name := c.def.Name.Text
 	if inner := b.innermost(c); inner != c {
 		return nil, b.fail(fail.Unsupported, id.Pos(), "WITH tables %q and %q name each other: mutual recursion is not supported", name, inner.def.Name.Text).
-			WithHint("Write one recursive table with a column that tells them apart")
+			WithHint("Write one recursive table with a column that tells them apart.")
 	}
 	r := c.rec
 	switch {
 	case r == nil:
 		return nil, b.fail(fail.InvalidRecursion, id.Pos(), "WITH table %q names itself but is not of the form query UNION [ALL] query", name).
-			WithHint("The first query gives the first rows and does not name the table, the second one names it")
+			WithHint("The first query gives the first rows and does not name the table, the second one names it.")
 	case !r.step:
 		return nil, b.fail(fail.InvalidRecursion, id.Pos(), "WITH table %q names itself in its first query", name).
-			WithHint("Only the query behind UNION [ALL] may read %s", name)
+			WithHint("Only the query behind UNION [ALL] may read %s.", name)
 	}
 	if r.uses++; r.uses > 1 {
 		return nil, b.fail(fail.InvalidRecursion, id.Pos(), "WITH table %q names itself more than once", name).
-			WithHint("Read it once, and join the result with other tables")
+			WithHint("Read it once, and join the result with other tables.")
 	}
 	r.pos = id.Pos()
 	w := &plan.WorkingTable{Table: r.table, Label: name}
@@ -92,7 +92,7 @@ func (b *Binder) recursive(c *cteScope, q *ast.Query, op *ast.SetOp) (plan.Node,
 	}
 	if len(q.OrderBy) > 0 || q.Limit != nil || q.Offset != nil {
 		return nil, b.fail(fail.Unsupported, c.rec.pos, "ORDER BY and LIMIT are not supported in the recursive WITH table %q", c.def.Name.Text).
-			WithHint("Write them in the query that reads it: a LIMIT there ends the recursion")
+			WithHint("Write them in the query that reads it: a LIMIT there ends the recursion.")
 	}
 	if err := b.wellFormed(c, step); err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func (b *Binder) rounds(c *cteScope, op *ast.SetOp, base, step plan.Node) (plan.
 		t, ok := types.Common(bc[i].Type, sc[i].Type)
 		if !ok || !t.Equal(bc[i].Type) {
 			return nil, b.fail(fail.DatatypeMismatch, op.Right.Pos(), "column %d of the recursive WITH table %q is %s in the first query and %s in the second",
-				i+1, name, bc[i].Type, sc[i].Type).WithHint("Cast the column of the first query to the type of the second")
+				i+1, name, bc[i].Type, sc[i].Type).WithHint("Cast the column of the first query to the type of the second.")
 		}
 	}
 	out := &plan.Recursive{Base: base, Step: b.castColumns(step, want), Distinct: !op.All, Label: name, Table: c.rec.table}
 	for _, col := range bc {
 		if out.Distinct && !col.Type.Orderable() {
 			return nil, b.fail(fail.DatatypeMismatch, op.Pos(), "rows cannot be compared by column %q of type %s", col.Name, col.Type).
-				WithHint("Write UNION ALL")
+				WithHint("Write UNION ALL.")
 		}
 		out.Cols = append(out.Cols, b.newColumn(col.Name, col.Type))
 	}
@@ -132,7 +132,7 @@ func (b *Binder) rounds(c *cteScope, op *ast.SetOp, base, step plan.Node) (plan.
 func (b *Binder) wellFormed(c *cteScope, step plan.Node) error {
 	refuse := func(what string) error {
 		return b.fail(fail.InvalidRecursion, c.rec.pos, "the recursive WITH table %q is read %s", c.def.Name.Text, what).
-			WithHint("Each round sees only the rows of the round before; do this in the query that reads the table")
+			WithHint("Each round sees only the rows of the round before; do this in the query that reads the table.")
 	}
 	for n := step; ; {
 		next := readingChild(n, c.rec.table)

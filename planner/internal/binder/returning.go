@@ -20,7 +20,7 @@ func (b *Binder) returning(items []*ast.SelectItem, sc *scope, written *plan.Mat
 	for _, it := range k.items {
 		if it.ast != nil && b.hasAggregate(it.ast) {
 			return nil, b.fail(fail.Grouping, it.pos, "RETURNING gives each row and cannot aggregate").
-				WithHint("SELECT the aggregate afterwards")
+				WithHint("SELECT the aggregate afterwards.")
 		}
 	}
 	if err := k.bindItems(); err != nil {

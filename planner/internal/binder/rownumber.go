@@ -62,7 +62,7 @@ func (k *block) distinctOn(order []orderKey) ([]expr.Expr, error) {
 
 func (k *block) mismatchedOrder() error {
 	return k.b.fail(fail.InvalidReference, k.sel.DistinctOn[0].Pos(), "the expressions of DISTINCT ON must be the first keys of ORDER BY").
-		WithHint("The keys behind them say which row of each group is the first")
+		WithHint("The keys behind them say which row of each group is the first.")
 }
 
 // firstOfEach keeps the first row of each combination of values, in the order of the query.
@@ -125,7 +125,7 @@ func (b *Binder) copies(n plan.Node, off int) (plan.Node, error) {
 func (b *Binder) withTies(node plan.Node, q *ast.Query) (plan.Node, error) {
 	in, keys := belowSort(node)
 	if len(q.OrderBy) == 0 || len(keys) == 0 {
-		return nil, b.fail(fail.Syntax, q.Limit.Pos(), "WITH TIES needs an ORDER BY").WithHint("It says which rows tie; without it write ONLY")
+		return nil, b.fail(fail.Syntax, q.Limit.Pos(), "WITH TIES needs an ORDER BY").WithHint("It says which rows tie; without it write ONLY.")
 	}
 	count, err := b.tiesCount(q.Limit, "FETCH FIRST", 0)
 	if err != nil {

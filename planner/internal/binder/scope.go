@@ -153,7 +153,7 @@ func (b *Binder) resolve(s *scope, ref *ast.ColumnRef) (expr.Expr, error) {
 			}
 			if len(tables) > 1 {
 				return nil, b.fail(fail.AmbiguousName, ref.Pos(), "table name %q is ambiguous", joinParts(qual)).
-					WithHint("Give the tables different aliases")
+					WithHint("Give the tables different aliases.")
 			}
 			if found = tableColumns(level, tables[0], last); len(found) == 0 {
 				return nil, b.noColumn(level, tables[0], ref)
@@ -203,9 +203,9 @@ func (b *Binder) ambiguous(ref *ast.ColumnRef, found []*visible) error {
 		}
 	}
 	if len(names) > 1 && names[0] != names[1] {
-		return err.WithHint("It could be %s", strings.Join(names, " or "))
+		return err.WithHint("It could be %s.", strings.Join(names, " or "))
 	}
-	return err.WithHint("Two columns have this name; quote the one that is meant, or give aliases")
+	return err.WithHint("Two columns have this name; quote the one that is meant, or give aliases.")
 }
 
 // noColumn is the error for t.c where t exists and c does not.
@@ -248,7 +248,7 @@ func (b *Binder) unresolved(s *scope, ref *ast.ColumnRef) error {
 		for _, t := range level.tables {
 			if nameIs(last, t.name) {
 				return b.fail(fail.Unsupported, ref.Pos(), "a whole row of %q as a value is not supported", t.name).
-					WithHint("Name its columns")
+					WithHint("Name its columns.")
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (b *Binder) unresolved(s *scope, ref *ast.ColumnRef) error {
 	}
 	if strings.EqualFold(last.Text, "_score") || strings.EqualFold(last.Text, "_fused_score") {
 		return b.fail(fail.UndefinedColumn, last.Pos(), "column %q does not exist", last.Text).
-			WithHint("_score is made by text_search(…) and vector_search(…) in FROM, _fused_score by rrf(…)")
+			WithHint("_score is made by text_search(…) and vector_search(…) in FROM, _fused_score by rrf(…).")
 	}
 	if near := fail.Closest(last.Text, names); last.Quoted && !strings.EqualFold(near, last.Text) {
 		return b.fail(fail.UndefinedColumn, last.Pos(), "column %q does not exist", last.Text).
@@ -281,13 +281,13 @@ func (b *Binder) unresolvedTable(s *scope, ref *ast.ColumnRef) error {
 	}
 	err := b.fail(fail.UndefinedTable, ref.Pos(), "table %q is not in FROM here", joinParts(qual))
 	if hidden != "" {
-		return err.WithHint("Its alias is %q here", hidden)
+		return err.WithHint("Its alias is %q here.", hidden)
 	}
 	if near := fail.Closest(qual[len(qual)-1].Text, names); near != "" {
 		return err.WithHint("Did you mean %q?", near)
 	}
 	if len(names) > 0 {
-		return err.WithHint("FROM has %s", strings.Join(names, ", "))
+		return err.WithHint("FROM has %s.", strings.Join(names, ", "))
 	}
 	return err
 }

@@ -118,7 +118,7 @@ func (s *searchCall) collection(args *callArgs) (*schema.Object, error) {
 	e, ok := args.named["tbl"]
 	if !ok {
 		return nil, b.fail(fail.UndefinedFunction, args.pos, "%s needs a collection as its first argument", args.sig.name).
-			WithHint("Write %s(docs, …)", args.sig.name)
+			WithHint("Write %s(docs, …).", args.sig.name)
 	}
 	ref, ok := e.(*ast.ColumnRef)
 	if lit, isText := e.(*ast.StringLit); isText {
@@ -135,9 +135,9 @@ func (s *searchCall) collection(args *callArgs) (*schema.Object, error) {
 		return nil, err
 	}
 	if obj.Kind != schema.Collection {
-		cure := "Use LIKE, ILIKE or ~ on a table, or INSERT its rows into a collection with a FULLTEXT column"
+		cure := "Use LIKE, ILIKE or ~ on a table, or INSERT its rows into a collection with a FULLTEXT column."
 		if args.sig.name == "vector_search" {
-			cure = "Use ORDER BY l2_distance(…) LIMIT n on a table, or INSERT its rows into a collection"
+			cure = "Use ORDER BY l2_distance(…) LIMIT n on a table, or INSERT its rows into a collection."
 		}
 		return nil, b.fail(fail.WrongObjectType, e.Pos(), "%q is a %s: only collections have search indexes", obj.Name, obj.Kind).WithHint("%s", cure)
 	}
@@ -155,7 +155,7 @@ func (b *Binder) rrfLegs(args *callArgs) ([]*callArgs, error) {
 		}
 		if name != "vector_search" && name != "text_search" {
 			return nil, b.fail(fail.WrongObjectType, e.Pos(), "rrf takes vector_search(…) and text_search(…) calls").
-				WithHint("Write rrf(vector_search(docs, …), text_search(docs, …))")
+				WithHint("Write rrf(vector_search(docs, …), text_search(docs, …)).")
 		}
 		leg, err := b.match(searchSignatures[name], call)
 		if err != nil {
@@ -170,7 +170,7 @@ func (b *Binder) rrfLegs(args *callArgs) ([]*callArgs, error) {
 	}
 	if len(legs) < 2 {
 		return nil, b.fail(fail.UndefinedFunction, args.pos, "rrf fuses two or more searches, %d given", len(legs)).
-			WithHint("Write rrf(vector_search(docs, …), text_search(docs, …))")
+			WithHint("Write rrf(vector_search(docs, …), text_search(docs, …)).")
 	}
 	return legs, nil
 }
@@ -321,7 +321,7 @@ func (s *searchCall) vectorField(args *callArgs) (*schema.Field, error) {
 		if f.Type.Kind != types.Vector {
 			err := s.b.fail(fail.DatatypeMismatch, e.Pos(), "column %q is %s, not a vector", f.Name, f.Type)
 			if len(vectors) > 0 {
-				return nil, err.WithHint("The vector columns of %q are %s", obj.Name, strings.Join(vectors, ", "))
+				return nil, err.WithHint("The vector columns of %q are %s.", obj.Name, strings.Join(vectors, ", "))
 			}
 			return nil, err
 		}
@@ -393,13 +393,13 @@ func (s *searchCall) vectorQuery(args *callArgs, field *schema.Field) (expr.Expr
 	}
 	if q == nil {
 		return nil, s.b.fail(fail.UndefinedFunction, off, "vector_search needs a query vector").
-			WithHint("Write vector_search(%s, [0.1, …], …), or pass a parameter", s.scan.Object.Name)
+			WithHint("Write vector_search(%s, [0.1, …], …), or pass a parameter.", s.scan.Object.Name)
 	}
 	_, isParam := q.(*expr.Param)
 	k := q.Type().Kind
 	if k == types.Text || k == types.Unknown && !isParam && name == "query" {
 		return nil, s.b.fail(fail.Unsupported, off, "a text query needs an embedding endpoint, and none is configured").
-			WithHint("Pass the query as a vector, [0.1, …] or a parameter of type %s, or configure an embedding endpoint for the namespace", field.Type)
+			WithHint("Pass the query as a vector, [0.1, …] or a parameter of type %s, or configure an embedding endpoint for the namespace.", field.Type)
 	}
 	if k == types.Vector && !q.Type().Equal(field.Type) {
 		return nil, s.b.fail(fail.InvalidVector, off, "the query has %s, column %q has %d", fail.Count(q.Type().Dim, "dimension"), field.Name, field.Type.Dim)
@@ -425,7 +425,7 @@ func (s *searchCall) textLeg(args *callArgs) (plan.Leg, error) {
 		return leg, err
 	}
 	if q == nil {
-		return leg, s.b.fail(fail.UndefinedFunction, off, "text_search needs a query").WithHint("Write text_search(%s, 'words')", s.scan.Object.Name)
+		return leg, s.b.fail(fail.UndefinedFunction, off, "text_search needs a query").WithHint("Write text_search(%s, 'words').", s.scan.Object.Name)
 	}
 	if leg.Query, err = s.b.coerce(q, types.Of(types.Text), off); err != nil {
 		return leg, err
@@ -503,7 +503,7 @@ func (s *searchCall) fullTextField(e ast.Expr, full []string) (string, error) {
 	}
 	if f.FullText == "" {
 		return "", s.b.fail(fail.InvalidParameter, e.Pos(), "column %q has no text index", f.Name).
-			WithHint("Declare it FULLTEXT; the FULLTEXT columns of %q are %s", s.scan.Object.Name, strings.Join(full, ", "))
+			WithHint("Declare it FULLTEXT; the FULLTEXT columns of %q are %s.", s.scan.Object.Name, strings.Join(full, ", "))
 	}
 	return f.Name, nil
 }

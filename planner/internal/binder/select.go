@@ -417,7 +417,7 @@ func (k *block) qualify() (expr.Expr, error) {
 	cond, err := k.list.predicate(k.sel.Qualify)
 	if err == nil && len(k.wins.nodes) == 0 {
 		err = k.b.fail(fail.Windowing, k.sel.Qualify.Pos(), "QUALIFY needs a window function, here or in the select list").
-			WithHint("Conditions without one stand in WHERE, or in HAVING")
+			WithHint("Conditions without one stand in WHERE, or in HAVING.")
 	}
 	return cond, err
 }
@@ -538,7 +538,7 @@ func (k *block) orderItem(it *ast.OrderItem) (orderKey, error) {
 	}
 	if k.sel.Distinct && len(k.sel.DistinctOn) == 0 {
 		return orderKey{}, k.b.fail(fail.Grouping, it.Pos(), "with SELECT DISTINCT, ORDER BY takes expressions of the select list only").
-			WithHint("Add %s to the select list", k.b.sourceText(it.Expr))
+			WithHint("Add %s to the select list.", k.b.sourceText(it.Expr))
 	}
 	return orderKey{output: -1, key: key}, nil
 }

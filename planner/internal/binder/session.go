@@ -104,5 +104,5 @@ func (b *Binder) noSetting(name string, off int) error {
 	if near := fail.Closest(settingKey(name), b.env.Settings); near != "" {
 		return err.WithHint("Did you mean %q?", near)
 	}
-	return err.WithHint("SHOW ALL lists the settings")
+	return err.WithHint("SHOW ALL lists the settings.")
 }

@@ -135,10 +135,10 @@ func (b *Binder) asList(name string, e expr.Expr, off int) (expr.Expr, error) {
 			return nullConst(types.ListOf(types.Of(types.Text))), nil
 		}
 		return nil, b.fail(fail.DatatypeMismatch, off, "unnest cannot tell the type of its argument").
-			WithHint("Cast it, as in unnest($1::BIGINT[])")
+			WithHint("Cast it, as in unnest($1::BIGINT[]).")
 	default:
 		return nil, b.fail(fail.DatatypeMismatch, off, "unnest takes a list, not %s", t).
-			WithHint("A list is written [1, 2] or array_agg(…); string_to_array(…) makes one of a text")
+			WithHint("A list is written [1, 2] or array_agg(…); string_to_array(…) makes one of a text.")
 	}
 }
 
@@ -149,7 +149,7 @@ func (b *Binder) seriesItem(name string, args []expr.Expr, call *ast.FuncCall) (
 		args = []expr.Expr{&expr.Const{Value: vec.Int64(0)}, args[0]}
 	}
 	if len(args) < 2 || len(args) > 3 {
-		return plan.UnnestItem{}, b.fail(fail.UndefinedFunction, call.Pos(), "%s takes two or three arguments", name).WithHint("Write %s(1, 10)", name)
+		return plan.UnnestItem{}, b.fail(fail.UndefinedFunction, call.Pos(), "%s takes two or three arguments", name).WithHint("Write %s(1, 10).", name)
 	}
 	t, step := types.Of(types.Int64), types.Of(types.Int64)
 	for _, a := range args[:2] {
@@ -166,7 +166,7 @@ func (b *Binder) seriesItem(name string, args []expr.Expr, call *ast.FuncCall) (
 	}
 	if len(args) == 2 {
 		if t.Kind == types.Timestamp {
-			return plan.UnnestItem{}, b.fail(fail.UndefinedFunction, call.Pos(), "%s over TIMESTAMP needs a step", name).WithHint("Add INTERVAL '1 day'")
+			return plan.UnnestItem{}, b.fail(fail.UndefinedFunction, call.Pos(), "%s over TIMESTAMP needs a step", name).WithHint("Add INTERVAL '1 day'.")
 		}
 		args = append(args, &expr.Const{Value: vec.Int64(1)})
 	}
@@ -252,7 +252,7 @@ func (c *clause) setCall(name string, x *ast.FuncCall) (expr.Expr, error) {
 	}
 	if len(items) > 1 {
 		return nil, c.b.fail(fail.UndefinedFunction, x.Pos(), "unnest of several lists stands in FROM only").
-			WithHint("Write SELECT unnest(a), unnest(b): they go in step")
+			WithHint("Write SELECT unnest(a), unnest(b): they go in step.")
 	}
 	key := name
 	for _, e := range items[0].Exprs() {

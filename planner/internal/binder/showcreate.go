@@ -27,7 +27,7 @@ func (b *Binder) showCreate(s *ast.Show) (plan.Statement, error) {
 	}
 	if obj.Kind != want {
 		return nil, b.fail(fail.WrongObjectType, s.Name.Pos(), "%q is a %s", obj.Name, obj.Kind).
-			WithHint("Write SHOW CREATE %s %s", strings.ToUpper(string(obj.Kind)), s.Name.String())
+			WithHint("Write SHOW CREATE %s %s.", strings.ToUpper(string(obj.Kind)), s.Name.String())
 	}
 	text, err := b.createText(obj)
 	if err != nil {

@@ -166,7 +166,7 @@ func (b *Binder) namespace(n ast.Name) (string, error) {
 	case 0:
 		return "", b.suggest(fail.UndefinedNamespace, id, all, "namespace %q does not exist", id.Text)
 	}
-	return "", b.fail(fail.AmbiguousName, n.Pos(), "namespace %q is ambiguous", id.Text).WithHint("Quote the one that is meant")
+	return "", b.fail(fail.AmbiguousName, n.Pos(), "namespace %q is ambiguous", id.Text).WithHint("Quote the one that is meant.")
 }
 
 func fieldIs(scan *plan.SystemScan, field, value string) expr.Expr {

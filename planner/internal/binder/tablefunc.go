@@ -19,7 +19,7 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 	}
 	if x.Ordinality {
 		return nil, nil, b.fail(fail.Unsupported, x.Pos(), "WITH ORDINALITY is not supported behind %s", name).
-			WithHint("It numbers the rows of unnest and generate_series")
+			WithHint("It numbers the rows of unnest and generate_series.")
 	}
 	var node plan.Node
 	var err error
@@ -47,9 +47,9 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 // laterFunctions are table functions that are known and not built, with what to
 // use in their place.
 var laterFunctions = map[string]string{
-	"hybrid_search": "Use rrf(vector_search(…), text_search(…))",
-	"rerank":        "Rerank on the client",
-	"read_lance":    "Convert the file to Parquet and use read_parquet",
+	"hybrid_search": "Use rrf(vector_search(…), text_search(…)).",
+	"rerank":        "Rerank on the client.",
+	"read_lance":    "Convert the file to Parquet and use read_parquet.",
 }
 
 // signature lists the arguments of a table function.
@@ -83,11 +83,11 @@ func (b *Binder) match(sig *signature, call *ast.FuncCall) (*callArgs, error) {
 				a.rest = append(a.rest, arg.Value)
 			case place >= len(sig.positional):
 				return nil, b.fail(fail.Syntax, arg.Pos(), "%s takes at most %s without a name", sig.name, fail.Count(len(sig.positional), "argument")).
-					WithHint("Name the others: %s", strings.Join(sig.named, ", "))
+					WithHint("Name the others: %s.", strings.Join(sig.named, ", "))
 			default:
 				place = a.place(place, arg.Value)
 				if place > len(sig.positional) {
-					return nil, b.fail(fail.DatatypeMismatch, arg.Pos(), "%s cannot tell which argument this is", sig.name).WithHint("Name it, as in limit => 10")
+					return nil, b.fail(fail.DatatypeMismatch, arg.Pos(), "%s cannot tell which argument this is", sig.name).WithHint("Name it, as in limit => 10.")
 				}
 			}
 			continue
@@ -150,7 +150,7 @@ func (a *callArgs) checkName(name string, arg *ast.Arg) error {
 	if near := fail.Closest(name, known); near != "" {
 		return err.WithHint("Did you mean %s?", near)
 	}
-	return err.WithHint("Its arguments are %s", strings.Join(known, ", "))
+	return err.WithHint("Its arguments are %s.", strings.Join(known, ", "))
 }
 
 // bind binds a scalar argument: a literal, a constant or a parameter. nil means
@@ -223,7 +223,7 @@ func (a *callArgs) word(name string, choices ...string) (string, error) {
 		}
 	}
 	return "", a.b.fail(fail.InvalidParameter, a.named[name].Pos(), "%s of %s cannot be %q", name, a.sig.name, v.Str).
-		WithHint("It is one of %s", strings.Join(choices, ", "))
+		WithHint("It is one of %s.", strings.Join(choices, ", "))
 }
 
 // rows is an argument that counts rows, a parameter included.
@@ -246,7 +246,7 @@ var fileOptions = map[plan.FileFormat][]string{
 func (b *Binder) fileScan(name string, format plan.FileFormat, call *ast.FuncCall) (plan.Node, error) {
 	if b.env.Files == nil {
 		return nil, b.fail(fail.PermissionDenied, call.Pos(), "files cannot be read here").
-			WithHint("The operator allows directories with --data")
+			WithHint("The operator allows directories with --data.")
 	}
 	args, err := b.match(&signature{name: name, positional: []string{"path"}, later: fileOptions[format]}, call)
 	if err != nil {

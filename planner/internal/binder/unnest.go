@@ -34,7 +34,7 @@ func (b *Binder) apply(left plan.Node, j subJoin) (plan.Node, error) {
 	}
 	if j.kind == plan.Right || j.kind == plan.Full {
 		return nil, b.fail(fail.Unsupported, j.off, "a lateral item on the right side of a RIGHT or FULL JOIN is not supported").
-			WithHint("Write LEFT JOIN: such rows exist only beside one on the left")
+			WithHint("Write LEFT JOIN: such rows exist only beside one on the left.")
 	}
 	if n, ok := graft(left, j); ok {
 		return n, nil

@@ -129,7 +129,7 @@ func (b *Binder) expandView(obj *schema.Object, pos int) (plan.Node, error) {
 	for v := b.view; v != nil; v = v.parent {
 		if v.obj.ID == obj.ID {
 			return nil, b.fail(fail.InvalidObject, pos, "view %s reads itself", obj.QualifiedName()).
-				WithHint("Make it again with CREATE OR REPLACE VIEW")
+				WithHint("Make it again with CREATE OR REPLACE VIEW.")
 		}
 	}
 	depth := b.view.depth()
@@ -221,7 +221,7 @@ func (b *Binder) viewError(obj *schema.Object, err error, pos int) error {
 	if e.Hint != "" {
 		return out.WithHint("%s", e.Hint)
 	}
-	return out.WithHint("Make the view again with CREATE OR REPLACE VIEW")
+	return out.WithHint("Make the view again with CREATE OR REPLACE VIEW.")
 }
 
 // createView binds CREATE VIEW.
@@ -243,7 +243,7 @@ func (b *Binder) createView(s *ast.CreateView) (plan.Statement, error) {
 	}
 	if len(b.params) > 0 {
 		return nil, b.fail(fail.UndefinedParameter, s.Query.Pos(), "a view cannot have parameters").
-			WithHint("Write the values into the query, or filter the view where it is used")
+			WithHint("Write the values into the query, or filter the view where it is used.")
 	}
 	if err := b.viewFields(obj, s, b.settleTypes(node).Columns()); err != nil {
 		return nil, err
@@ -276,11 +276,11 @@ func (b *Binder) viewFields(obj *schema.Object, s *ast.CreateView, cols []plan.C
 		}
 		if id.Text == "" || len(id.Text) > 255 {
 			return b.fail(fail.InvalidParameter, id.Pos(), "column %d of the view needs a name of 1 to 255 bytes", i+1).
-				WithHint("Name it with AS")
+				WithHint("Name it with AS.")
 		}
 		for _, f := range obj.Fields {
 			if f.Name == id.Text {
-				return b.fail(fail.DuplicateColumn, id.Pos(), "column %q is in the view twice", id.Text).WithHint("Name one of them with AS")
+				return b.fail(fail.DuplicateColumn, id.Pos(), "column %q is in the view twice", id.Text).WithHint("Name one of them with AS.")
 			}
 		}
 		if t, ok := types.Parse(c.Type.String()); !ok || !t.Equal(c.Type) {
@@ -441,7 +441,7 @@ func (b *Binder) writable(obj *schema.Object, pos int) error {
 	if len(names) == 0 {
 		return err
 	}
-	return err.WithHint("Write to what it reads: %s", strings.Join(names, ", "))
+	return err.WithHint("Write to what it reads: %s.", strings.Join(names, ", "))
 }
 
 // place finds where a new object goes: its namespace and name are set in obj, and
@@ -460,7 +460,7 @@ func (b *Binder) place(name ast.Name, obj *schema.Object, orReplace, ifNotExists
 	at := ast.Name{Span: name.Span, Parts: []ast.Ident{{Span: name.Span, Text: ns.Text, Quoted: ns.Quoted}}}
 	if obj.Namespace, err = b.namespace(at); err != nil {
 		if e := fail.As(err); e.Code == fail.UndefinedNamespace && e.Hint == "" {
-			return nil, e.WithHint("Create it with CREATE NAMESPACE %s", ns.Text)
+			return nil, e.WithHint("Create it with CREATE NAMESPACE %s.", ns.Text)
 		}
 		return nil, err
 	}
@@ -473,10 +473,10 @@ func (b *Binder) place(name ast.Name, obj *schema.Object, orReplace, ifNotExists
 		return nil, b.at(err, name.Pos())
 	case orReplace && old.Kind != obj.Kind:
 		return nil, b.fail(fail.WrongObjectType, name.Pos(), "%q is a %s and cannot be replaced by a %s", old.Name, old.Kind, obj.Kind).
-			WithHint("Drop it first")
+			WithHint("Drop it first.")
 	case orReplace, ifNotExists:
 		return old, nil
 	}
 	return nil, b.fail(fail.DuplicateObject, name.Pos(), "%s %q exists already", old.Kind, old.Name).
-		WithHint("Use IF NOT EXISTS or OR REPLACE")
+		WithHint("Use IF NOT EXISTS or OR REPLACE.")
 }

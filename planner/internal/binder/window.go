@@ -77,7 +77,7 @@ func (w *windows) flatten(x *ast.Window) (*ast.Window, error) {
 		return nil, w.b.fail(fail.Windowing, x.OrderBy[0].Pos(), "the ORDER BY of window %q cannot be replaced", name)
 	case base.Frame != nil:
 		return nil, w.b.fail(fail.Windowing, x.Base.Pos(), "window %q has a frame and cannot be extended", name).
-			WithHint("OVER %s, without parentheses, uses it as it is", name)
+			WithHint("OVER %s, without parentheses, uses it as it is.", name)
 	}
 	flat := *x
 	flat.Base, flat.PartitionBy = ast.Ident{}, base.PartitionBy
@@ -108,18 +108,18 @@ func (c *clause) windowPlace(name string, off int) error {
 	switch {
 	case c.inWindow != "":
 		return c.b.fail(fail.Windowing, off, "window function %s inside a window function", name).
-			WithHint("Compute the inner one in a subquery")
+			WithHint("Compute the inner one in a subquery.")
 	case c.inside != "":
 		return c.b.fail(fail.Grouping, off, "window function %s inside the arguments of %s", name, c.inside).
-			WithHint("Compute the inner one in a subquery")
+			WithHint("Compute the inner one in a subquery.")
 	case c.wins != nil:
 		return nil
 	}
 	err := c.b.fail(fail.Windowing, off, "window function %s is not allowed in %s", name, c.name)
 	if c.name == "WHERE" || c.name == "HAVING" {
-		return err.WithHint("Use QUALIFY, or a subquery")
+		return err.WithHint("Use QUALIFY, or a subquery.")
 	}
-	return err.WithHint("Compute it in a subquery")
+	return err.WithHint("Compute it in a subquery.")
 }
 
 // window binds a call with OVER to a column of a Window node.
@@ -164,13 +164,13 @@ func (c *clause) windowForm(name string, x *ast.FuncCall) error {
 		return c.b.fail(fail.WrongObjectType, x.Pos(), "OVER is for window functions and aggregates, and %s is neither", name)
 	case x.Distinct:
 		return c.b.fail(fail.Unsupported, x.Pos(), "DISTINCT in a window function is not supported").
-			WithHint("Remove the repetitions in a subquery")
+			WithHint("Remove the repetitions in a subquery.")
 	case len(x.OrderBy) > 0:
 		return c.b.fail(fail.Unsupported, x.OrderBy[0].Pos(), "ORDER BY in the arguments of a window function is not supported").
 			WithHint("Write it behind OVER: %s(…) OVER (ORDER BY …)", name)
 	case len(x.WithinGroup) > 0:
 		return c.b.fail(fail.Unsupported, x.WithinGroup[0].Pos(), "WITHIN GROUP with OVER is not supported").
-			WithHint("Join with a GROUP BY of the same rows")
+			WithHint("Join with a GROUP BY of the same rows.")
 	case x.Filter != nil && fns.IsWindow(name):
 		return c.b.fail(fail.Unsupported, x.Filter.Pos(), "FILTER is for aggregates, and %s with OVER is a window function", name)
 	}
@@ -418,7 +418,7 @@ func (b *Binder) rangeTypes(t types.Type, bounds []*plan.Bound, places []*ast.Bo
 		key, off = t, t
 	default:
 		return t, t, b.fail(fail.Unsupported, places[0].Pos(), "RANGE with an offset over an order key of type %s is not supported", t).
-			WithHint("Use ROWS or GROUPS")
+			WithHint("Use ROWS or GROUPS.")
 	}
 	for i, bound := range bounds {
 		if bound.Offset == nil {

@@ -37,7 +37,7 @@ func MetricByName(name string) (Metric, error) {
 		}
 	}
 	return 0, fail.New(fail.InvalidParameter, "unknown distance %q", name).
-		WithHint("Distances: %s", strings.Join(metricNames[:], ", "))
+		WithHint("The distances are %s.", strings.Join(metricNames[:], ", "))
 }
 
 // ValidateVector checks a vector before it is stored or searched for: dim
@@ -50,13 +50,13 @@ func ValidateVector(m Metric, dim int, v []float32) error {
 	for i, x := range v {
 		if x-x != 0 { // only NaN and the infinities
 			return fail.New(fail.InvalidVector, "element %d of the vector is %v", i+1, x).
-				WithHint("All elements must be finite numbers")
+				WithHint("All elements must be finite numbers.")
 		}
 		zero = zero && x == 0
 	}
 	if zero && m == Cosine {
 		return fail.New(fail.InvalidVector, "the zero vector has no direction, which the cosine distance needs").
-			WithHint("Leave the vector NULL, or declare the column with DISTANCE l2 or dot")
+			WithHint("Leave the vector NULL, or declare the column with DISTANCE l2 or dot.")
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func AnalyzerByName(name string) (Analyzer, error) {
 		}
 	}
 	return nil, fail.New(fail.InvalidParameter, "unknown text analyzer %q", name).
-		WithHint("Analyzers: %s", strings.Join(AnalyzerNames(), ", "))
+		WithHint("The analyzers are %s.", strings.Join(AnalyzerNames(), ", "))
 }
 
 // openAnalyzer builds and remembers an analyzer; the lock is held.

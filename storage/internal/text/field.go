@@ -51,11 +51,11 @@ func (f FieldConfig) Validate() error {
 	}
 	if !(f.K1 >= 0 && f.K1 <= 1000) {
 		return fail.New(fail.InvalidParameter, "field %q: k1 = %v is outside 0 to 1000", f.Name, f.K1).
-			WithHint("The usual value is %v", DefaultK1)
+			WithHint("The usual value is %v.", DefaultK1)
 	}
 	if !(f.B >= 0 && f.B <= 1) {
 		return fail.New(fail.InvalidParameter, "field %q: b = %v is outside 0 to 1", f.Name, f.B).
-			WithHint("The usual value is %v", DefaultB)
+			WithHint("The usual value is %v.", DefaultB)
 	}
 	return nil
 }

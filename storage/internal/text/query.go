@@ -221,7 +221,7 @@ func (b *queryBuilder) unknownField(name string) error {
 	if near := fail.Closest(name, names); near != "" {
 		return e.WithHint("Did you mean %q?", near)
 	}
-	return e.WithHint("Full-text fields: %s", strings.Join(names, ", "))
+	return e.WithHint("The full-text fields are %s.", strings.Join(names, ", "))
 }
 
 func validBoost(x float64) bool { return !math.IsNaN(x) && x >= 0 && x <= 1e6 }
@@ -379,7 +379,7 @@ func (b *queryBuilder) finish(root *node) (*Query, error) {
 	if len(b.q.terms) > maxTerms || b.clauses > maxClauses {
 		return nil, fail.New(fail.TooLarge, "the text query has %d terms in %d clauses, more than %d in %d",
 			len(b.q.terms), b.clauses, maxTerms, maxClauses).
-			WithHint("Shorten the text or search fewer fields at once")
+			WithHint("Shorten the text or search fewer fields at once.")
 	}
 	mergeTerms(root)
 	b.q.root = root

@@ -81,7 +81,7 @@ func openDirectory(data []byte) ([]byte, error) {
 	}
 	if v := le.Uint32(data[8:]); v != segmentVersion {
 		return nil, fail.New(fail.Unsupported, "text segment version %d is unknown to this build", v).
-			WithHint("It was written by a newer release; this one reads version %d", segmentVersion)
+			WithHint("It was written by a newer release; this one reads version %d.", segmentVersion)
 	}
 	t := data[len(data)-trailerBytes:]
 	if string(t[24:]) != segmentMagic {

@@ -41,7 +41,7 @@ func firstGoroot(candidates []func() string) (string, error) {
 	if len(tried) > 0 {
 		err = fail.New(fail.InvalidParameter, "no sources of Go's standard library under %s", strings.Join(tried, ", "))
 	}
-	return "", err.WithHint("The demo reads Go's own documentation: install Go, or set GOROOT to a Go installation")
+	return "", err.WithHint("The demo reads Go's own documentation: install Go, or set GOROOT to a Go installation.")
 }
 
 // goEnvRoot asks the go command; it is "" where there is none.

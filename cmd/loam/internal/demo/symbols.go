@@ -110,7 +110,7 @@ func ReadLibrary(ctx context.Context, goroot fs.FS) (*Library, error) {
 	}
 	if len(lib.Symbols) == 0 {
 		return nil, fail.New(fail.InvalidParameter, "no Go packages under src").
-			WithHint("Name the root of a Go installation, the folder that holds src/fmt")
+			WithHint("Name the root of a Go installation, the folder that holds src/fmt.")
 	}
 	slices.SortFunc(lib.Packages, func(a, b Package) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(lib.Symbols, func(a, b Symbol) int {
@@ -119,7 +119,7 @@ func ReadLibrary(ctx context.Context, goroot fs.FS) (*Library, error) {
 	for i := 1; i < len(lib.Symbols); i++ {
 		if id := lib.Symbols[i].ID; id == lib.Symbols[i-1].ID {
 			return nil, fail.New(fail.InvalidParameter, "%s is declared twice", id).
-				WithHint("The sources are not those of a Go release that builds")
+				WithHint("The sources are not those of a Go release that builds.")
 		}
 	}
 	return lib, nil
