@@ -8,18 +8,13 @@ import (
 	"github.com/loamdb/loam/storage/object"
 )
 
-// StoreConfig says which object store keeps the objects. The zero value is the
-// data directory.
+// StoreConfig says where an object store is.
 type StoreConfig struct {
 	// Address is s3://bucket or s3://bucket/prefix.
 	Address string
 	// Endpoint, Region and Addressing are those of [object.S3Options]. What is
 	// empty comes from the AWS_* environment.
 	Endpoint, Region, Addressing string
-}
-
-func (c StoreConfig) open(ctx context.Context, clk clock.Clock, ids clock.IDs) (*object.S3, error) {
-	return object.OpenS3(ctx, c.Address, clk, ids, object.S3Options{Endpoint: c.Endpoint, Region: c.Region, Addressing: c.Addressing})
 }
 
 // StoreCheck is one promise of an object store, tried.
@@ -31,7 +26,7 @@ type StoreCheck = object.Check
 func ProbeStore(ctx context.Context, cfg StoreConfig) ([]StoreCheck, error) {
 	clk := clock.Real()
 	ids := clock.RandomIDs(clk)
-	s, err := cfg.open(ctx, clk, ids)
+	s, err := object.OpenS3(ctx, cfg.Address, clk, ids, object.S3Options{Endpoint: cfg.Endpoint, Region: cfg.Region, Addressing: cfg.Addressing})
 	if err != nil {
 		return nil, err
 	}

@@ -13,13 +13,6 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 )
 
-// storeFlags are the settings of an object store beside its address.
-func storeFlags(fs *flag.FlagSet, cfg *loam.StoreConfig, prefix string) {
-	fs.StringVar(&cfg.Endpoint, prefix+"endpoint", "", "`URL` of an S3 server that is not AWS's; empty: AWS_ENDPOINT_URL or AWS itself")
-	fs.StringVar(&cfg.Region, prefix+"region", "", "`region` of the bucket; empty: AWS_REGION or the profile's")
-	fs.StringVar(&cfg.Addressing, prefix+"addressing", "", "`form` of addresses: path (endpoint/bucket) or virtual (bucket.endpoint); empty: path with an endpoint")
-}
-
 const doctorUsage = "Usage: loam doctor store s3://BUCKET/PREFIX [FLAGS]\n\n" +
 	"Tries whether an object store keeps the promises that Loam builds on. It writes up to\n" +
 	"20 MiB below the prefix and removes them again. The credentials come from the AWS_*\n" +
@@ -30,7 +23,9 @@ const doctorUsage = "Usage: loam doctor store s3://BUCKET/PREFIX [FLAGS]\n\n" +
 func runDoctor(ctx context.Context, args []string) int {
 	var cfg loam.StoreConfig
 	fs := flag.NewFlagSet("loam doctor store", flag.ContinueOnError)
-	storeFlags(fs, &cfg, "")
+	fs.StringVar(&cfg.Endpoint, "endpoint", "", "`URL` of an S3 server that is not AWS's; empty: AWS_ENDPOINT_URL or AWS itself")
+	fs.StringVar(&cfg.Region, "region", "", "`region` of the bucket; empty: AWS_REGION or the profile's")
+	fs.StringVar(&cfg.Addressing, "addressing", "", "`form` of addresses: path (endpoint/bucket) or virtual (bucket.endpoint); empty: path with an endpoint")
 	if len(args) == 0 || args[0] != "store" {
 		fmt.Fprintln(os.Stderr, doctorUsage)
 		return 2

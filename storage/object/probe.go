@@ -75,16 +75,6 @@ func Probe(ctx context.Context, s Store, ids clock.IDs) ([]Check, error) {
 	return out, s.Delete(ctx, p.keys...)
 }
 
-// CheckCreate is the one check without which no server may start: a second create
-// of a name is refused.
-func CheckCreate(ctx context.Context, s Store, ids clock.IDs) error {
-	p := &probe{store: s, prefix: "loam-doctor-" + strings.ToLower(ids.ULID()) + "/"}
-	if err := p.createOnce(ctx); err != nil {
-		return err
-	}
-	return s.Delete(ctx, p.keys...)
-}
-
 func (p *probe) key(name string) string {
 	key := p.prefix + name
 	p.keys = append(p.keys, key)

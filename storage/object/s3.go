@@ -3,7 +3,6 @@ package object
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -293,9 +292,4 @@ func (s *S3) Delete(ctx context.Context, keys ...string) error {
 		})
 	}
 	return g.Wait()
-}
-
-// String is the address of the store.
-func (s *S3) String() string {
-	return fmt.Sprintf("s3://%s", strings.TrimSuffix(s.bucket+"/"+s.prefix, "/"))
 }
