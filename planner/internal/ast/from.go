@@ -29,7 +29,8 @@ type At struct {
 	Value Expr
 }
 
-// Sample is TABLESAMPLE method (size [PERCENT|ROWS]) [REPEATABLE (seed)].
+// Sample is TABLESAMPLE method (size [PERCENT|ROWS]) [REPEATABLE (seed)] behind a
+// table, and USING SAMPLE with the same parts behind a SELECT.
 type Sample struct {
 	Span
 	Method Ident // zero where none is written

@@ -47,6 +47,8 @@ type Select struct {
 	Having  Expr
 	Windows []*NamedWindow
 	Qualify Expr
+	// Sample is USING SAMPLE: of the rows of FROM, before WHERE.
+	Sample *Sample
 }
 
 // SelectItem is one item of a select list, a RETURNING list or a REPLACE list.
@@ -248,6 +250,7 @@ func (s *Select) children(f func(Node)) {
 	opt(f, s.Having)
 	each(f, s.Windows)
 	opt(f, s.Qualify)
+	opt(f, s.Sample)
 }
 
 func (s *SelectItem) children(f func(Node)) { opt(f, s.Expr) }

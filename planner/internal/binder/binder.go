@@ -146,6 +146,10 @@ func (b *Binder) survey(n ast.Node) {
 		switch x := n.(type) {
 		case *ast.Param:
 			b.growParams(x.Index)
+		case *ast.Sample:
+			if x.Seed != nil {
+				b.system[string(schema.ColRowID)] = true
+			}
 		case *ast.ColumnRef:
 			b.system[strings.ToLower(x.Parts[len(x.Parts)-1].Text)] = true
 		}

@@ -58,9 +58,13 @@ func (b *Binder) tableRef(ref ast.TableRef, outer, left *scope) (plan.Node, *sco
 	}
 	switch x := ref.(type) {
 	case *ast.TableName:
-		node, sc, err = b.tableName(x, outer)
+		if node, sc, err = b.tableName(x, outer); err == nil {
+			node, err = b.sampled(node, x.Sample)
+		}
 	case *ast.Derived:
-		node, sc, err = b.derived(x, outer, left)
+		if node, sc, err = b.derived(x, outer, left); err == nil {
+			node, err = b.sampled(node, x.Sample)
+		}
 	case *ast.TableFunc:
 		node, sc, err = b.tableFunc(x, outer, left)
 	case *ast.Join:
@@ -83,9 +87,6 @@ func (b *Binder) tableRef(ref ast.TableRef, outer, left *scope) (plan.Node, *sco
 func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, error) {
 	if x.At != nil {
 		return nil, nil, b.unsupported(x.At.Pos(), "AT ("+x.At.Kind.String()+" => …)")
-	}
-	if x.Sample != nil {
-		return nil, nil, b.unsupported(x.Sample.Pos(), "TABLESAMPLE")
 	}
 	if len(x.Name.Parts) == 1 {
 		if node, err := b.cteRef(x.Name.Parts[0]); node != nil || err != nil {
@@ -164,9 +165,6 @@ func (b *Binder) renameColumns(sc *scope, alias *ast.Alias) error {
 
 // derived binds a query in FROM.
 func (b *Binder) derived(x *ast.Derived, outer, left *scope) (plan.Node, *scope, error) {
-	if x.Sample != nil {
-		return nil, nil, b.unsupported(x.Sample.Pos(), "TABLESAMPLE")
-	}
 	sees := outer
 	if x.Lateral {
 		sees = lateralScope(outer, left)

@@ -66,6 +66,9 @@ func (b *Binder) selectQuery(sel *ast.Select, order []*ast.OrderItem, outer *sco
 	if err != nil {
 		return nil, err
 	}
+	if node, err = b.sampled(node, sel.Sample); err != nil {
+		return nil, err
+	}
 	k := &block{b: b, sel: sel, scope: sc, node: node}
 	if err := k.where(); err != nil {
 		return nil, err

@@ -151,6 +151,10 @@ func (p *printer) selectBody(s *ast.Select) {
 		})
 	}
 	p.clause(" QUALIFY ", s.Qualify)
+	if s.Sample != nil {
+		p.write(" USING SAMPLE ")
+		p.sampleParts(s.Sample, " PERCENT")
+	}
 }
 
 func (p *printer) selectItems(items []*ast.SelectItem) {
@@ -319,6 +323,12 @@ func (p *printer) sample(s *ast.Sample) {
 		return
 	}
 	p.write(" TABLESAMPLE ")
+	p.sampleParts(s, "")
+}
+
+// sampleParts writes what follows TABLESAMPLE and USING SAMPLE; percent is the unit
+// of a size that does not count rows.
+func (p *printer) sampleParts(s *ast.Sample, percent string) {
 	if !s.Method.IsZero() {
 		p.ident(s.Method)
 		p.write(" ")
@@ -326,6 +336,7 @@ func (p *printer) sample(s *ast.Sample) {
 	p.write("(")
 	p.expr(s.Size, 0)
 	p.when(s.Rows, " ROWS")
+	p.when(!s.Rows, percent)
 	p.write(")")
 	if s.Seed != nil {
 		p.clause(" REPEATABLE (", s.Seed)

@@ -111,7 +111,7 @@ func (p *parser) limits(q *ast.Query) {
 			if p.acceptKw(kwAll) {
 				continue
 			}
-			q.Limit = p.expr()
+			q.Limit = p.limit()
 			if _, null := q.Limit.(*ast.NullLit); null {
 				q.Limit = nil
 			}
@@ -126,6 +126,26 @@ func (p *parser) limits(q *ast.Query) {
 			return
 		}
 	}
+}
+
+// limit reads the number of rows. A share of the rows would have to count them
+// all first, which LIMIT never does.
+func (p *parser) limit() ast.Expr {
+	if p.peek(1).kind == '%' {
+		switch p.peek(2).kind {
+		case kEOF, ')', ';':
+			p.noPercent()
+		}
+	}
+	n := p.expr()
+	if p.atKw(kwPercent) {
+		p.noPercent()
+	}
+	return n
+}
+
+func (p *parser) noPercent() {
+	p.failAt(p.pos(), "LIMIT takes a number of rows, not a percentage").Hint = "Write USING SAMPLE 10 PERCENT before ORDER BY for a share of the rows."
 }
 
 func (p *parser) once(seen *bool, at int, what string) {

@@ -280,19 +280,66 @@ func (p *parser) sample() *ast.Sample {
 	}
 	s := &ast.Sample{}
 	if !p.at('(') {
-		s.Method = p.ident(`BERNOULLI, SYSTEM or "("`)
+		s.Method = p.ident(`BERNOULLI, SYSTEM, RESERVOIR or "("`)
 	}
+	p.sizeInParens(s, false)
+	p.seed(s)
+	s.Span = p.span(start)
+	return s
+}
+
+// usingSample reads USING SAMPLE; nil where none stands here. The parentheses may
+// be absent, and a size without a unit counts rows.
+func (p *parser) usingSample() *ast.Sample {
+	start := p.pos()
+	if word := p.peek(1); !p.atKw(kwUsing) || word.kind != kWord || !p.identOf(word).Is("sample") {
+		return nil
+	}
+	p.advance()
+	p.advance()
+	s := &ast.Sample{}
+	if isName(p.tok()) {
+		s.Method = p.ident("a sampling method")
+	}
+	if p.at('(') {
+		p.sizeInParens(s, true)
+	} else {
+		s.Size = p.exprPrec(ast.PrecUnary)
+		s.Rows = p.countsRows(true)
+	}
+	p.seed(s)
+	s.Span = p.span(start)
+	return s
+}
+
+// sizeInParens reads the size of a sample with its unit; rows is the unit of a bare number.
+func (p *parser) sizeInParens(s *ast.Sample, rows bool) {
 	p.expect('(', `"("`)
-	s.Size = p.expr()
-	if !p.acceptKw(kwPercent) {
-		s.Rows = p.acceptKw(kwRows)
+	if p.peek(1).kind == '%' && p.peek(2).kind == ')' {
+		s.Size = p.exprPrec(ast.PrecUnary)
+	} else {
+		s.Size = p.expr()
 	}
+	s.Rows = p.countsRows(rows)
 	p.expect(')', `PERCENT, ROWS or ")"`)
+}
+
+// countsRows reads the unit of a size, where one is written.
+func (p *parser) countsRows(rows bool) bool {
+	switch {
+	case p.accept('%') || p.acceptKw(kwPercent):
+		return false
+	case p.acceptOne(kwRow, kwRows) != noKeyword:
+		return true
+	}
+	return rows
+}
+
+// seed reads REPEATABLE (seed).
+func (p *parser) seed(s *ast.Sample) {
 	if p.acceptKw(kwRepeatable) {
 		p.expect('(', `"("`)
 		s.Seed = p.expr()
 		p.expect(')', `")"`)
 	}
-	s.Span = p.span(start)
-	return s
 }

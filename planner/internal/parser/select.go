@@ -231,6 +231,7 @@ func (p *parser) selectBody() ast.QueryBody {
 	if s.Qualify == nil && p.acceptKw(kwQualify) {
 		s.Qualify = p.expr()
 	}
+	s.Sample = p.usingSample()
 	s.Span = p.span(start)
 	return s
 }
