@@ -30,7 +30,7 @@ type Config struct {
 	// Endpoint is written into the directory's lock, for the error that a second
 	// process gets.
 	Endpoint string
-	// Files are the directories that read_parquet, read_csv and read_json may read; none by default.
+	// Files are the directories that read_parquet, read_csv, read_json and read_lance may read; none by default.
 	Files []string
 	// Collection are the budgets of each collection.
 	Collection collection.Options

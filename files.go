@@ -20,6 +20,9 @@ import (
 func (e *Engine) allowed(path string) (string, error) {
 	for _, dir := range e.cfg.Files {
 		root, err := filepath.EvalSymlinks(dir)
+		if err == nil {
+			root, err = filepath.Abs(root)
+		}
 		if err != nil {
 			continue
 		}
@@ -76,9 +79,13 @@ func (e *Engine) openFile(name string, format plan.FileFormat, columns []string)
 }
 
 // FileSchema implements planner.FileSchema: the columns of the first file.
-func (e *Engine) FileSchema(_ context.Context, format plan.FileFormat, paths []string) ([]schema.Field, error) {
+func (e *Engine) FileSchema(ctx context.Context, scan *plan.FileScan) ([]schema.Field, error) {
+	format, paths := scan.Format, scan.Paths
 	if len(paths) == 0 {
 		return nil, fail.New(fail.InvalidParameter, "no file is named")
+	}
+	if format == plan.Lance {
+		return e.lanceFields(ctx, scan)
 	}
 	r, f, err := e.openFile(paths[0], format, nil)
 	if err != nil {
@@ -107,7 +114,10 @@ func (e *Engine) FileSchema(_ context.Context, format plan.FileFormat, paths []s
 }
 
 // openFiles starts a file scan.
-func (e *Engine) openFiles(n *plan.FileScan) (exec.Source, error) {
+func (e *Engine) openFiles(ctx context.Context, n *plan.FileScan) (exec.Source, error) {
+	if n.Format == plan.Lance {
+		return e.openLance(ctx, n)
+	}
 	for _, p := range n.Paths {
 		if _, err := e.allowed(p); err != nil {
 			return nil, err

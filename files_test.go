@@ -16,6 +16,7 @@ import (
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/lance"
 )
 
 // writeParquet makes a file of n rows: a BIGINT, a text with NULLs, a list, a double.
@@ -162,5 +163,55 @@ func TestFilesThatMayNotBeRead(t *testing.T) {
 	defer closed.close()
 	if _, _, err := closed.query("SELECT * FROM read_parquet('a.parquet')"); !fail.Is(err, fail.PermissionDenied) {
 		t.Errorf("an engine without files: %v", err)
+	}
+}
+
+// TestLanceStaysInside: what a manifest or a link names outside of the allowed
+// directories is not read.
+func TestLanceStaysInside(t *testing.T) {
+	n, dir := filesNode(t)
+	if err := os.CopyFS(filepath.Join(dir, "a.lance"), os.DirFS("testdata/lance/pylance-14/old-names.lance")); err != nil {
+		t.Fatal(err)
+	}
+	n.want("SELECT count(*), sum(id) FROM read_lance('a.lance')", "6\t15")
+	outside := t.TempDir()
+	if err := os.Rename(filepath.Join(dir, "a.lance", "data"), filepath.Join(outside, "data")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := n.query("SELECT sum(id) FROM read_lance('a.lance')"); !fail.Is(err, fail.UndefinedObject) {
+		t.Errorf("without its data: %v", err)
+	}
+	if err := os.Symlink(filepath.Join(outside, "data"), filepath.Join(dir, "a.lance", "data")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := n.query("SELECT sum(id) FROM read_lance('a.lance')"); !fail.Is(err, fail.PermissionDenied) {
+		t.Errorf("through a link: %v", err)
+	}
+	path := filepath.Join(dir, "a.lance", "_versions", "2.manifest")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for base, code := range map[string]fail.Code{outside: fail.PermissionDenied, "file://" + outside: fail.PermissionDenied, "s3://bucket/x": fail.Unsupported} {
+		m, err := lance.DecodeManifest(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := uint32(1)
+		m.BasePaths = []lance.BasePath{{ID: 1, IsDatasetRoot: true, Path: base}}
+		m.ReaderFlags |= lance.FlagBasePaths
+		for i := range m.Fragments {
+			m.Fragments[i].Files[0].BaseID = &one
+		}
+		out, err := lance.EncodeManifest(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, out, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := n.query("SELECT sum(id) FROM read_lance('a.lance')"); !fail.Is(err, code) {
+			t.Errorf("base %s: %v, want %s", base, err, code)
+		}
 	}
 }

@@ -293,6 +293,6 @@ func (s *sources) System(ctx context.Context, n *plan.SystemScan) (exec.Source, 
 }
 
 // File implements exec.Sources.
-func (s *sources) File(_ context.Context, n *plan.FileScan) (exec.Source, error) {
-	return s.engine.openFiles(n)
+func (s *sources) File(ctx context.Context, n *plan.FileScan) (exec.Source, error) {
+	return s.engine.openFiles(ctx, n)
 }

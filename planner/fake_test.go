@@ -72,7 +72,8 @@ var textType = types.Of(types.Text)
 // fakeFiles gives every file two fields.
 type fakeFiles struct{}
 
-func (fakeFiles) FileSchema(_ context.Context, _ plan.FileFormat, paths []string) ([]schema.Field, error) {
+func (fakeFiles) FileSchema(_ context.Context, scan *plan.FileScan) ([]schema.Field, error) {
+	paths := scan.Paths
 	if strings.Contains(paths[0], "missing") {
 		return nil, fail.New(fail.UndefinedTable, "file %q does not exist", paths[0])
 	}

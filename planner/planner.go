@@ -43,8 +43,9 @@ const OptionNamespace = binder.NamespaceOption
 // FileSchema tells the fields of files that a query reads. The caller implements
 // it and decides which paths may be read at all.
 type FileSchema interface {
-	// FileSchema returns the fields that the files have in common, in order.
-	FileSchema(ctx context.Context, format plan.FileFormat, paths []string) ([]schema.Field, error)
+	// FileSchema returns the fields that the files of a scan have in common, in
+	// order. The scan's columns are not set yet.
+	FileSchema(ctx context.Context, scan *plan.FileScan) ([]schema.Field, error)
 }
 
 // Stats tells the optimizer how large objects are.
@@ -68,7 +69,7 @@ func New(cat catalog.Reader, fns expr.Registry) *Planner {
 	return &Planner{cat: cat, fns: fns}
 }
 
-// WithFiles returns a planner that can also bind read_parquet and read_json.
+// WithFiles returns a planner that can also bind read_parquet and its like.
 func (p *Planner) WithFiles(files FileSchema) *Planner {
 	k := *p
 	k.files = files

@@ -56,7 +56,7 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs.StringVar(&cfg.flight, "flight", defaultFlight, "`address` of Flight SQL")
 	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
 	cfg.access.flags(fs)
-	fs.Var(&cfg.files, "allow-files", "`directory` that read_parquet, read_csv and read_json may read; may be repeated")
+	fs.Var(&cfg.files, "allow-files", "`directory` that read_parquet, read_csv, read_json and read_lance may read; may be repeated")
 	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
 	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
 	return fs

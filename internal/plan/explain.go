@@ -53,6 +53,12 @@ func Arguments(n Node) string {
 	case *FileScan:
 		a.add(string(x.Format))
 		a.list("paths", x.Paths)
+		if x.Tag != "" {
+			a.add("tag " + x.Tag)
+		}
+		if x.Version != 0 {
+			a.add(fmt.Sprintf("version %d", x.Version))
+		}
 		a.list("columns", fields(x.Cols))
 	case *Series:
 		a.add(fmt.Sprintf("%s from %s to %s by %s", x.Col.Name, x.Start, x.Stop, x.Step))

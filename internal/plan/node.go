@@ -130,6 +130,7 @@ const (
 	Parquet FileFormat = "parquet"
 	NDJSON  FileFormat = "json"
 	CSV     FileFormat = "csv"
+	Lance   FileFormat = "lance"
 )
 
 // FileScan reads files of the operator's allowed directories.
@@ -137,6 +138,9 @@ type FileScan struct {
 	Format FileFormat
 	Paths  []string
 	Cols   []ScanColumn
+	// Version and Tag pick a version of a Lance dataset; zero: the latest.
+	Version uint64
+	Tag     string
 }
 
 // Series is generate_series(start, stop, step) over BIGINT or TIMESTAMP (step INTERVAL).

@@ -102,30 +102,37 @@ func (c *container) append(out []byte) []byte {
 	return append(out, bits...)
 }
 
-// DecodeDeletions reads a deletion bitmap and checks it against its description:
-// the number of rows, and rows within the fragment. Array files (Arrow IPC) are
-// Unsupported; Loam never writes them.
+// DecodeDeletions reads a deletion file, a bitmap or an array, and checks it
+// against its description: the number of rows, and rows within the fragment.
 func DecodeDeletions(body []byte, d DeletionFile, physicalRows uint64) (*roaring.Bitmap, error) {
-	if d.Type != DeletionBitmap {
-		return nil, fail.New(fail.Unsupported, "lance: deletion file %d is an Arrow array; only bitmaps are read", d.ID)
+	decode := decodeDeletionBitmap
+	if d.Type == DeletionArray {
+		decode = decodeDeletionArray
 	}
+	out, err := decode(body, d, physicalRows)
+	if err != nil {
+		return nil, err
+	}
+	switch count := out.GetCardinality(); {
+	case d.DeletedRows != 0 && count != d.DeletedRows:
+		return nil, fail.New(fail.Corrupt, "lance: deletion file %d has %d rows, the manifest says %d", d.ID, count, d.DeletedRows)
+	case count > 0 && uint64(out.Maximum()) >= physicalRows:
+		return nil, fail.New(fail.Corrupt, "lance: deletion file %d: row %d of a fragment of %d", d.ID, out.Maximum(), physicalRows)
+	}
+	return out, nil
+}
+
+func decodeDeletionBitmap(body []byte, d DeletionFile, _ uint64) (*roaring.Bitmap, error) {
 	out := roaring.New()
 	n, err := out.ReadFrom(bytes.NewReader(body))
 	if err == nil {
 		err = out.Validate()
 	}
-	if err != nil && !out.IsEmpty() {
+	if err != nil {
 		return nil, fail.Wrap(fail.Corrupt, err, "lance: deletion bitmap %d", d.ID)
 	}
-	switch count := out.GetCardinality(); {
-	case err != nil:
-		return nil, fail.Wrap(fail.Corrupt, err, "lance: deletion bitmap %d", d.ID)
-	case n != int64(len(body)):
+	if n != int64(len(body)) {
 		return nil, fail.New(fail.Corrupt, "lance: deletion bitmap %d ends at byte %d of %d", d.ID, n, len(body))
-	case d.DeletedRows != 0 && count != d.DeletedRows:
-		return nil, fail.New(fail.Corrupt, "lance: deletion bitmap %d has %d rows, the manifest says %d", d.ID, count, d.DeletedRows)
-	case count > 0 && uint64(out.Maximum()) >= physicalRows:
-		return nil, fail.New(fail.Corrupt, "lance: deletion bitmap %d: row %d of a fragment of %d", d.ID, out.Maximum(), physicalRows)
 	}
 	return out, nil
 }

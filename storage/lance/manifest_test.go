@@ -238,7 +238,7 @@ func TestDeletionFileRefused(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if _, err := lance.DecodeDeletions(nil, lance.DeletionFile{}, 5); !fail.Is(err, fail.Unsupported) {
+	if _, err := lance.DecodeDeletions(nil, lance.DeletionFile{}, 5); !fail.Is(err, fail.Corrupt) {
 		t.Errorf("array file: %v", err)
 	}
 }

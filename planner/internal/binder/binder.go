@@ -17,7 +17,7 @@ import (
 
 // FileSchema tells the fields of files; see the planner's interface of the same name.
 type FileSchema interface {
-	FileSchema(ctx context.Context, format plan.FileFormat, paths []string) ([]schema.Field, error)
+	FileSchema(ctx context.Context, scan *plan.FileScan) ([]schema.Field, error)
 }
 
 // Env is what binding may know. It is read-only while a statement is bound.

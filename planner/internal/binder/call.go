@@ -10,7 +10,7 @@ import (
 )
 
 // tableFunctions are the functions that stand in FROM only.
-var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_series", "range", "unnest", "read_parquet", "read_csv", "read_json"}
+var tableFunctions = []string{"vector_search", "text_search", "rrf", "generate_series", "range", "unnest", "read_parquet", "read_csv", "read_json", "read_lance"}
 
 // call binds a function call: an aggregate, a form with its own rules of
 // evaluation, or a scalar function of the registry.

@@ -431,7 +431,9 @@ func (c *cloned) produce(n plan.Node) plan.Node {
 	case *plan.SystemScan:
 		return &plan.SystemScan{Table: x.Table, Cols: c.scan(x.Cols)}
 	case *plan.FileScan:
-		return &plan.FileScan{Format: x.Format, Paths: x.Paths, Cols: c.scan(x.Cols)}
+		k := *x
+		k.Cols = c.scan(x.Cols)
+		return &k
 	case *plan.Series:
 		k := *x
 		k.Col = c.column(x.Col)

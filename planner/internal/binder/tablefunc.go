@@ -32,6 +32,8 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 		node, err = b.fileScan(name, plan.CSV, x.Call)
 	case "read_json", "read_ndjson", "read_json_auto":
 		node, err = b.fileScan(name, plan.NDJSON, x.Call)
+	case "read_lance":
+		node, err = b.lanceScan(x.Call)
 	default:
 		if cure, ok := laterFunctions[name]; ok {
 			return nil, nil, b.fail(fail.Unsupported, x.Pos(), "table function %s is not supported", name).WithHint("%s", cure)
@@ -49,7 +51,6 @@ func (b *Binder) tableFunc(x *ast.TableFunc, outer, left *scope) (plan.Node, *sc
 var laterFunctions = map[string]string{
 	"hybrid_search": "Use rrf(vector_search(…), text_search(…)).",
 	"rerank":        "Rerank on the client.",
-	"read_lance":    "Convert the file to Parquet and use read_parquet.",
 }
 
 // signature lists the arguments of a table function.
@@ -259,11 +260,15 @@ func (b *Binder) fileScan(name string, format plan.FileFormat, call *ast.FuncCal
 	if len(paths) == 0 {
 		return nil, b.fail(fail.UndefinedFunction, call.Pos(), "%s takes a path or a list of paths", name)
 	}
-	fields, err := b.env.Files.FileSchema(b.ctx, format, paths)
+	return b.scanFiles(&plan.FileScan{Format: format, Paths: paths}, call)
+}
+
+// scanFiles gives a scan the columns of its files.
+func (b *Binder) scanFiles(scan *plan.FileScan, call *ast.FuncCall) (plan.Node, error) {
+	fields, err := b.env.Files.FileSchema(b.ctx, scan)
 	if err != nil {
 		return nil, b.at(err, call.Pos())
 	}
-	scan := &plan.FileScan{Format: format, Paths: paths}
 	for _, f := range fields {
 		scan.Cols = append(scan.Cols, plan.ScanColumn{Column: b.newColumn(f.Name, f.Type), Field: f.Name})
 	}

@@ -23,7 +23,9 @@ func prune(n plan.Node, need idSet) plan.Node {
 	case *plan.SystemScan:
 		return &plan.SystemScan{Table: x.Table, Cols: keepScan(x.Cols, need)}
 	case *plan.FileScan:
-		return &plan.FileScan{Format: x.Format, Paths: x.Paths, Cols: keepScan(x.Cols, need)}
+		k := *x
+		k.Cols = keepScan(x.Cols, need)
+		return &k
 	case *plan.Filter:
 		return x.WithChildren([]plan.Node{prune(x.Input, with(need, x.Pred))})
 	case *plan.Project:

@@ -47,7 +47,7 @@ func (c *catalogNames) get(ctx context.Context) *complete.Names {
 }
 
 // sources are what FROM calls; system.functions has functions of values only.
-var sources = []string{"text_search", "vector_search", "hybrid_search", "rrf", "generate_series", "read_parquet", "read_csv", "read_json", "unnest"}
+var sources = []string{"text_search", "vector_search", "hybrid_search", "rrf", "generate_series", "read_parquet", "read_csv", "read_json", "read_lance", "unnest"}
 
 // static fills in what no server knows.
 func (c *catalogNames) static() {
