@@ -55,7 +55,7 @@ flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/access < internal ; crypto
 flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal flightsql/access ; arrow prometheus
-cmd/loam < . flightsql internal ; arrow net prometheus sync xxh3 yaml
+cmd/loam < . flightsql internal ; arrow net prometheus sync term xxh3 yaml
 cmd/loam/internal/shell < . internal planner ; arrow readline width term sys
 conformance/crash < ;
 conformance/firsthour < ;
@@ -72,7 +72,7 @@ var modules = map[string]string{
 	// The line editor: Apache-2.0, maintained (v1.3.0, July 2026); several lines at once,
 	// .inputrc, completion menus; of the live ones in pure Go the only one with the first.
 	"readline": "github.com/reeflective/readline",
-	// Cells of graphemes on a terminal (MIT); the size of a terminal (Go project).
+	// Cells of graphemes on a terminal (MIT); the size of a terminal, and passwords that stay hidden (Go project).
 	"width": "github.com/clipperhouse/displaywidth", "term": "golang.org/x/term",
 	// Amazon's own client of S3 (Apache-2.0, a release a week): signatures, credentials
 	// and endpoints of every kind; conditional writes. Its smithy-go is the transport.

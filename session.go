@@ -1,6 +1,7 @@
 package loam
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"sort"
@@ -15,6 +16,7 @@ import (
 
 // SessionConfig says who a session belongs to.
 type SessionConfig struct {
+	// User is what current_user says; "" is loam.
 	User string
 	// Namespace is the default namespace; "" is public.
 	Namespace string
@@ -32,7 +34,7 @@ type Session struct {
 
 // NewSession starts a session; it needs no closing.
 func (e *Engine) NewSession(cfg SessionConfig) *Session {
-	s := &Session{engine: e, user: cfg.User, options: map[string]string{}}
+	s := &Session{engine: e, user: cmp.Or(cfg.User, "loam"), options: map[string]string{}}
 	if cfg.Namespace != "" {
 		s.options[optNamespace] = cfg.Namespace
 	}

@@ -349,6 +349,9 @@ func (r *registry) unknown(name string) error {
 	if r.scalars[lower] != nil || r.aggs[lower] != nil {
 		return err.WithHint("%s is used in the wrong place: aggregates cannot be called as scalars, nor scalars as aggregates.", name)
 	}
+	if cure := foreign[lower]; cure != "" {
+		return err.WithHint("%s", cure)
+	}
 	if t, ok := types.Named(name, nil); ok {
 		return err.WithHint("Write CAST(… AS %s).", t)
 	}

@@ -262,3 +262,25 @@ func TestPasswd(t *testing.T) {
 		}
 	}
 }
+
+// TestPasswdHelp: help is not an error, and says what stands behind the flags.
+func TestPasswdHelp(t *testing.T) {
+	_, errs, code := passwd(t, "", "-h")
+	for _, want := range []string{"Usage: loam passwd [FLAGS] NAME >>users\n", "hidden on a terminal", "  --token "} {
+		if code != 0 || !strings.Contains(errs, want) {
+			t.Errorf("%d: no %q in\n%s", code, want, errs)
+		}
+	}
+}
+
+// TestLocalUser: a session without a server belongs to who runs the program.
+func TestLocalUser(t *testing.T) {
+	l, err := openLocal(context.Background(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.engine.Close() }()
+	if who := l.session.User(); who == "" || who != systemUser() {
+		t.Errorf("the user is %q, not %q", who, systemUser())
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"flag"
 	"os"
+	"os/user"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/cmd/loam/internal/shell"
@@ -186,7 +187,7 @@ func openLocal(ctx context.Context, dir string) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &local{engine: e, session: e.NewSession(loam.SessionConfig{}), dir: dir}, nil
+	return &local{engine: e, session: e.NewSession(loam.SessionConfig{User: systemUser()}), dir: dir}, nil
 }
 
 func (l *local) Query(ctx context.Context, sql string) (*shell.Answer, error) {
@@ -218,3 +219,11 @@ func (l *local) banner() string {
 }
 
 func (l *local) close() { _ = l.engine.Close() }
+
+// systemUser is who runs this process: the user of a session without a server.
+func systemUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "loam"
+}

@@ -150,7 +150,7 @@ func (f *loadFlags) server(ctx context.Context) (load.Server, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return load.Local(e.NewSession(loam.SessionConfig{Namespace: f.Namespace})), func() { _ = e.Close() }, nil
+		return load.Local(e.NewSession(loam.SessionConfig{User: systemUser(), Namespace: f.Namespace})), func() { _ = e.Close() }, nil
 	}
 	o, err := f.options()
 	if err != nil {

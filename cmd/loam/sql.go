@@ -34,7 +34,7 @@ func (f *sqlFlags) set() *flag.FlagSet {
 	fs.StringVar(&f.file, "f", "", "`file` with SQL to run; - is standard input")
 	fs.StringVar(&f.format, "format", "table", "`form` of results: table, vertical, csv, json, jsonl, markdown, arrow")
 	fs.IntVar(&f.maxRows, "max-rows", -1, "most `rows` that a table shows, 0 for all; 1000 on a terminal, else all")
-	fs.StringVar(&f.color, "color", "auto", "colours: `when` is auto, always or never; NO_COLOR is honoured")
+	fs.StringVar(&f.color, "color", "auto", "colors: `when` is auto, always or never; NO_COLOR is honored")
 	fs.StringVar(&f.onError, "on-error", "stop", "stop or continue: `what` a script does after an error")
 	fs.BoolVar(&f.noRC, "no-rc", false, "do not run the start script of the prompt, ~/.config/loam/shell.sql")
 	f.vars = map[string]string{}

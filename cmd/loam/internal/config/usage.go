@@ -12,8 +12,8 @@ import (
 
 // ParseArgs parses a command line into f. A wrong flag is an error (22023) with a
 // suggestion, and nothing is printed; -h prints the usage to f's output and is
-// flag.ErrHelp.
-func ParseArgs(f *flag.FlagSet, args []string) error {
+// flag.ErrHelp. form is that of [Usage].
+func ParseArgs(f *flag.FlagSet, args []string, form ...string) error {
 	out := f.Output()
 	f.SetOutput(io.Discard)
 	defer f.SetOutput(out)
@@ -22,7 +22,7 @@ func ParseArgs(f *flag.FlagSet, args []string) error {
 		return nil
 	}
 	if errors.Is(err, flag.ErrHelp) {
-		Usage(out, f)
+		Usage(out, f, form...)
 		return err
 	}
 	e := fail.New(fail.InvalidParameter, "%s: %v", f.Name(), err)
@@ -40,9 +40,13 @@ func ParseArgs(f *flag.FlagSet, args []string) error {
 	return e.WithHint("%s -h lists the flags.", f.Name())
 }
 
-// Usage prints the flags of a command, one a line, with their defaults.
-func Usage(w io.Writer, f *flag.FlagSet) {
-	fmt.Fprintf(w, "Usage: %s [FLAGS]\n\nFlags:\n", f.Name())
+// Usage prints the flags of a command, one a line, with their defaults. form is what
+// stands behind the command's name where that is more than flags, and text below it.
+func Usage(w io.Writer, f *flag.FlagSet, form ...string) {
+	if len(form) == 0 {
+		form = []string{"[FLAGS]"}
+	}
+	fmt.Fprintf(w, "Usage: %s %s\n\nFlags:\n", f.Name(), strings.Join(form, "\n\n"))
 	f.VisitAll(func(fl *flag.Flag) {
 		kind, help := flag.UnquoteUsage(fl)
 		name := "--" + fl.Name
