@@ -101,6 +101,40 @@ func decodeVectors(e *pb.Encoding, bufs [][]byte, n int, sh *shape) ([]byte, err
 	return decodeFixed(e.Inner, bufs, n*sh.dim, sh.itemWidth)
 }
 
+// checkItems refuses null items of the chunk's vectors, except in null vectors.
+// The bits of all items follow each other.
+func (p *storedPage) checkItems(bits []byte, n int, def []uint16) error {
+	dim := p.col.leaf.shape.dim
+	if len(bits) < (n*dim+7)/8 {
+		return corrupt("validity of %d items in %d bytes", n*dim, len(bits))
+	}
+	check := func(i int) error {
+		for j := i * dim; j < (i+1)*dim; j++ {
+			if bits[j/8]>>(j%8)&1 == 0 {
+				return unsupported("vectors with null items are not readable (item %d)", j-i*dim)
+			}
+		}
+		return nil
+	}
+	i := 0
+	for k := 0; i < n; k++ {
+		level := uint16(0)
+		if def != nil {
+			level = def[k]
+		}
+		if level > p.levels.visible {
+			continue // no value slot
+		}
+		if level == 0 {
+			if err := check(i); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
+}
+
 // decodeFixed decodes n values of the byte width; the result may alias bufs.
 func decodeFixed(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
 	switch {
