@@ -63,6 +63,9 @@ func TestReadme(t *testing.T) {
 	if said != len(readmeSays) || passed == 0 {
 		t.Errorf("%d of %d answers were compared", said, len(readmeSays))
 	}
+	if !t.Failed() {
+		u.connects(t, python)
+	}
 	t.Logf("README: %d blocks passed, %d failed, %d skipped", passed, failed, skipped)
 }
 
