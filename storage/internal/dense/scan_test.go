@@ -96,11 +96,11 @@ func TestValidateVector(t *testing.T) {
 		{L2, []float32{0, 0}, ""},
 		{Dot, []float32{0, 0}, ""},
 		{Dot, []float32{math.MaxFloat32, math.SmallestNonzeroFloat32}, ""},
-		{Cosine, []float32{0, 0}, "the zero vector has no direction, which the cosine distance needs. Leave the vector NULL, or declare the column with DISTANCE l2 or dot"},
+		{Cosine, []float32{0, 0}, "the zero vector has no direction, which the cosine distance needs. Leave the vector NULL, or declare the column with DISTANCE l2 or dot."},
 		{L2, []float32{1}, "the vector has 1 dimension, the column has 2"},
-		{L2, []float32{1, nan}, "element 2 of the vector is NaN. All elements must be finite numbers"},
-		{Cosine, []float32{inf, 1}, "element 1 of the vector is +Inf. All elements must be finite numbers"},
-		{Dot, []float32{-inf, 1}, "element 1 of the vector is -Inf. All elements must be finite numbers"},
+		{L2, []float32{1, nan}, "element 2 of the vector is NaN. All elements must be finite numbers."},
+		{Cosine, []float32{inf, 1}, "element 1 of the vector is +Inf. All elements must be finite numbers."},
+		{Dot, []float32{-inf, 1}, "element 1 of the vector is -Inf. All elements must be finite numbers."},
 	} {
 		got := ""
 		if err := ValidateVector(c.m, 2, c.v); err != nil {
