@@ -28,7 +28,7 @@ var pgTables = map[string]func(ctx context.Context, s *Session) ([]record, error
 	"pg_catalog.pg_constraint":  pgConstraintRecords,
 	"pg_catalog.pg_proc":        pgProcRecords,
 	"pg_catalog.pg_description": noRecords,
-	"pg_catalog.pg_attrdef":     noRecords,
+	"pg_catalog.pg_attrdef":     pgAttrdefRecords,
 	"pg_catalog.pg_enum":        noRecords,
 	"pg_catalog.pg_inherits":    noRecords,
 	"pg_catalog.pg_extension":   noRecords,
@@ -109,8 +109,26 @@ func pgAttributeRecords(ctx context.Context, s *Session) ([]record, error) {
 			no := vec.Bool(false)
 			out = append(out, record{"attrelid": oid(relationOID(o)), "attname": vec.Text(f.Name), "atttypid": oid(t.oid), "attlen": vec.Int32(t.size),
 				"attnum": vec.Int32(int32(i + 1)), "attndims": vec.Int32(t.dims), "atttypmod": vec.Int32(t.mod), "attnotnull": vec.Bool(f.NotNull || o.IsKey(i)),
-				"atthasdef": no, "attidentity": vec.Text(""), "attgenerated": vec.Text(""), "attisdropped": no, "attislocal": vec.Bool(true),
+				"atthasdef": vec.Bool(f.Default != ""), "attidentity": vec.Text(""), "attgenerated": vec.Text(""), "attisdropped": no, "attislocal": vec.Bool(true),
 				"attinhcount": vec.Int32(0), "attcollation": oid(0), "attstattarget": vec.Int32(-1), "attstorage": vec.Text("p")})
+		}
+	}
+	return out, nil
+}
+
+// pgAttrdefRecords lists the DEFAULTs of columns.
+func pgAttrdefRecords(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := relations(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		for i, f := range o.Fields {
+			if f.Default != "" {
+				id := relationOID(o)
+				out = append(out, record{"oid": oid(id<<12 | int64(i+1)), "adrelid": oid(id), "adnum": vec.Int32(int32(i + 1)), "adbin": vec.Text(f.Default)})
+			}
 		}
 	}
 	return out, nil

@@ -122,6 +122,7 @@ func standardColumn(o *schema.Object, i int, f schema.Field) record {
 		"ordinal_position": vec.Int32(int32(i + 1)), "is_nullable": yesNo(!f.NotNull && !o.IsKey(i)), "data_type": vec.Text(t.standard),
 		"udt_catalog": root, "udt_schema": vec.Text("pg_catalog"), "udt_name": vec.Text(t.name), "dtd_identifier": vec.Text(itoa(i + 1)),
 		"is_identity": yesNo(false), "is_generated": vec.Text("NEVER"), "is_updatable": yesNo(tableType(o) == "BASE TABLE" && !o.IsKey(i))}
+	setText(r, "column_default", f.Default)
 	number := func(name string, n int) { r[name] = vec.Int32(int32(n)) }
 	if f.MaxChars > 0 {
 		number("character_maximum_length", int(f.MaxChars))

@@ -38,7 +38,7 @@ func (s *Session) find(ctx context.Context, t Target) (*collection.Collection, *
 
 // AppendRecords writes a record batch. Columns are matched to fields by name;
 // _op, if present, says what each row does: upsert (default), delete or patch. A
-// column that is missing is NULL for upsert and unchanged for patch. The batch
+// column that is missing has its default for upsert and is unchanged for patch. The batch
 // stays the caller's.
 func (s *Session) AppendRecords(ctx context.Context, t Target, rec arrow.RecordBatch) (Ack, error) {
 	c, obj, err := s.find(ctx, t)
@@ -56,6 +56,9 @@ func (s *Session) AppendRecords(ctx context.Context, t Target, rec arrow.RecordB
 	}
 	b, err := readBatch(obj, rec)
 	if err != nil {
+		return Ack{}, err
+	}
+	if err := s.fillDefaults(ctx, obj, b); err != nil {
 		return Ack{}, err
 	}
 	ack := Ack{Rows: int64(b.n)}
@@ -97,6 +100,8 @@ type batch struct {
 	cols []*vec.Vector // one a field, nil where absent
 	n    int
 	ops  []rowOp
+	// defaults are the values that upserts have in absent columns, nil for NULL.
+	defaults []*vec.Vector
 }
 
 // rowOp is what a row of a batch does.
@@ -225,6 +230,11 @@ func (s *Session) appendBatch(ctx context.Context, c *collection.Collection, obj
 // upsertDelete appends a run of upserts and deletes as one unit.
 func upsertDelete(ctx context.Context, c *collection.Collection, obj *schema.Object, b *batch, from, to int) (snapshot.Token, error) {
 	cols := b.slice(from, to)
+	for i, d := range b.defaults {
+		if d != nil {
+			cols[i] = d.Slice(from, to)
+		}
+	}
 	var rows *collection.Rows
 	var err error
 	if slices.Contains(b.ops[from:to], opDelete) {
@@ -252,6 +262,9 @@ func (s *Session) acked(c *collection.Collection, ack Ack) Ack {
 func (s *Session) AppendDocuments(ctx context.Context, t Target, docs [][]byte) (Ack, error) {
 	c, obj, err := s.find(ctx, t)
 	if err != nil {
+		return Ack{}, err
+	}
+	if err := checkDefaults(obj, docs); err != nil {
 		return Ack{}, err
 	}
 	rows, err := collection.FromDocuments(obj, docs)

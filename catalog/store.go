@@ -85,13 +85,14 @@ type field struct {
 	Metric   string `json:"metric,omitempty"`
 	Modifier string `json:"modifier,omitempty"`
 	MaxChars int32  `json:"max_chars,omitempty"`
+	Default  string `json:"default,omitempty"`
 }
 
 func encode(o *schema.Object) ([]byte, error) {
 	d := definition{Key: o.Key, Dynamic: o.Dynamic, Options: o.Options}
 	for _, f := range o.Fields {
 		d.Fields = append(d.Fields, field{ID: f.ID, Name: f.Name, Type: f.Type.String(), NotNull: f.NotNull,
-			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars})
+			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars, Default: f.Default})
 	}
 	if d.LastField = o.LastField; d.LastField == largestID(o) {
 		d.LastField = 0
@@ -132,7 +133,7 @@ func decode(row metastore.Object) (*schema.Object, error) {
 			return nil, fail.New(fail.Unsupported, "field %q of %s has the type %q, which this Loam does not know", f.Name, row.Name, f.Type)
 		}
 		o.Fields = append(o.Fields, schema.Field{ID: f.ID, Name: f.Name, Type: t, NotNull: f.NotNull,
-			FullText: f.FullText, Metric: schema.Metric(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars})
+			FullText: f.FullText, Metric: schema.Metric(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars, Default: f.Default})
 	}
 	o.LastField = max(d.LastField, largestID(o))
 	if v := d.View; v != nil {

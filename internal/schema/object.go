@@ -40,6 +40,9 @@ type Field struct {
 	Modifier string // SPARSE VECTOR fields: "" or "idf"
 	// MaxChars is the length that VARCHAR(n) gives a TEXT field; 0 is any.
 	MaxChars int32
+	// Default is what a row gets that gives the field no value: an SQL expression
+	// in canonical form, or "" for NULL.
+	Default string
 }
 
 // Object describes a collection, a table or a view at one schema version. Immutable.

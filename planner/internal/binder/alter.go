@@ -63,6 +63,8 @@ func (a *alteration) action(x *ast.AlterAction) error {
 		return a.dropColumn(x)
 	case x.Kind == ast.AlterDropNotNull:
 		return a.dropNotNull(x)
+	case x.Kind == ast.AlterSetDefault, x.Kind == ast.AlterDropDefault:
+		return a.setDefault(x)
 	case x.Kind == ast.AlterSetNotNull:
 		return a.b.unsupported(x.Pos(), "SET NOT NULL")
 	case x.Kind == ast.AlterColumnType:
@@ -128,6 +130,9 @@ func (a *alteration) addColumn(x *ast.AlterAction) error {
 				WithHint("Add it without NOT NULL.")
 		case ast.ConstraintPrimaryKey:
 			return b.fail(fail.InvalidObject, c.Pos(), "the primary key of %q cannot be changed", a.obj.Name)
+		case ast.ConstraintDefault:
+			return b.fail(fail.Unsupported, c.Pos(), "a column that is added cannot have a DEFAULT: the rows that are there have NULL in it").
+				WithHint("Add it, then ALTER COLUMN %s SET DEFAULT …, and UPDATE the rows that are there.", x.Def.Name.Text)
 		}
 		if a.obj.Kind == schema.Collection {
 			return b.fail(fail.Unsupported, c.Pos(), "a column that is added to a collection cannot have %s", c.Kind).
@@ -168,6 +173,19 @@ func (a *alteration) dropColumn(x *ast.AlterAction) error {
 	}
 	a.obj.Fields = slices.DeleteFunc(a.obj.Fields, func(g schema.Field) bool { return g.ID == f.ID })
 	return nil
+}
+
+// setDefault changes what later rows get; those that are there stay as they are.
+func (a *alteration) setDefault(x *ast.AlterAction) error {
+	f, err := a.b.field(a.obj, x.Column)
+	if err != nil {
+		return err
+	}
+	f.Default = ""
+	if x.Kind == ast.AlterSetDefault {
+		f.Default, err = a.b.defaultText(x.Default, *f)
+	}
+	return err
 }
 
 func (a *alteration) dropNotNull(x *ast.AlterAction) error {

@@ -234,7 +234,6 @@ func (b *Binder) unsupported(off int, what string) error {
 var cures = map[string]string{
 	"SET NOT NULL":        "Create another table and fill it with INSERT INTO … SELECT.",
 	"ALTER COLUMN … TYPE": "ADD another column, UPDATE it with CAST(…), and DROP the old one.",
-	"DEFAULT":             "Give each row its value.",
 }
 
 // statement binds any statement.

@@ -376,6 +376,12 @@ func (d *definition) columnConstraint(f *schema.Field, c *ast.ColumnDef, k *ast.
 			return b.fail(fail.InvalidParameter, k.Pos(), "modifier %q does not exist", k.Text).WithHint("The one modifier is idf.")
 		}
 		f.Modifier = k.Text
+	case ast.ConstraintDefault:
+		named := *f
+		named.Name = c.Name.Text
+		var err error
+		f.Default, err = b.defaultText(k.Expr, named)
+		return err
 	default:
 		return b.unsupported(k.Pos(), k.Kind.String())
 	}

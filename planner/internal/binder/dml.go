@@ -50,16 +50,11 @@ func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Source == nil {
-		return b.insertDefaults(s, obj)
-	}
-	var node plan.Node
-	if v, ok := plainValues(s.Source); ok {
-		node, fields, err = b.insertValues(s, v, fields)
-	} else {
-		node, fields, err = b.insertQuery(s, obj, fields)
-	}
+	node, fields, err := b.insertSource(s, obj, fields)
 	if err != nil {
+		return nil, err
+	}
+	if node, fields, err = b.fillDefaults(obj, node, fields, s.Table.Pos()); err != nil {
 		return nil, err
 	}
 	out := &plan.Insert{Object: obj, Input: node}
@@ -108,13 +103,16 @@ func (b *Binder) insertFields(s *ast.Insert, obj *schema.Object) ([]*schema.Fiel
 	return out, nil
 }
 
-// insertDefaults is INSERT … DEFAULT VALUES: a row of NULLs.
-func (b *Binder) insertDefaults(s *ast.Insert, obj *schema.Object) (plan.Statement, error) {
-	out := &plan.Insert{Object: obj, Input: &plan.Values{Rows: [][]expr.Expr{{}}}}
-	if err := b.checkRequired(s, obj, nil); err != nil {
-		return nil, err
+// insertSource binds the rows of INSERT and the fields that they set. DEFAULT
+// VALUES is a row that sets none.
+func (b *Binder) insertSource(s *ast.Insert, obj *schema.Object, fields []*schema.Field) (plan.Node, []*schema.Field, error) {
+	if s.Source == nil {
+		return &plan.Values{Rows: [][]expr.Expr{{}}}, nil, nil
 	}
-	return out, b.insertReturning(s, out)
+	if v, ok := plainValues(s.Source); ok {
+		return b.insertValues(s, v, fields)
+	}
+	return b.insertQuery(s, obj, fields)
 }
 
 // checkRequired refuses an INSERT that leaves out a field that must not be NULL.
@@ -148,7 +146,7 @@ func plainValues(q *ast.Query) (*ast.Values, bool) {
 }
 
 // insertValues binds rows of values straight to the types of the fields. Fields
-// that the rows do not reach stay NULL where no column list is written.
+// that the rows do not reach get their default where no column list is written.
 func (b *Binder) insertValues(s *ast.Insert, v *ast.Values, fields []*schema.Field) (plan.Node, []*schema.Field, error) {
 	width := len(v.Rows[0].Elems)
 	fields, err := b.fitFields(s, fields, width, v.Rows[0].Pos())
@@ -192,10 +190,10 @@ func fieldList(fields []*schema.Field) string {
 	return strings.Join(names, ", ")
 }
 
-// assigned binds a value that is stored in a field; DEFAULT is NULL.
+// assigned binds a value that is stored in a field.
 func (c *clause) assigned(e ast.Expr, f *schema.Field) (expr.Expr, error) {
 	if _, ok := e.(*ast.Default); ok {
-		return nullConst(f.Type), nil
+		return c.b.defaultOf(f, e.Pos())
 	}
 	bound, err := c.expr(e)
 	if err != nil {

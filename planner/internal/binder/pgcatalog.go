@@ -194,7 +194,7 @@ var catalogCalls = map[string]catalogFunc{
 	"obj_description":           {1, 2, noText}, // objects have no comments
 	"col_description":           {2, 2, noText},
 	"shobj_description":         {2, 2, noText},
-	"pg_get_expr":               {2, 3, noText},
+	"pg_get_expr":               {2, 3, bindExprText},
 	"pg_get_viewdef":            {1, 2, bindViewDef},
 	"pg_table_is_visible":       {1, 1, bindVisible},
 	"pg_type_is_visible":        {1, 1, always(vec.Bool(true))},
@@ -214,6 +214,11 @@ var catalogCalls = map[string]catalogFunc{
 	"to_regclass":               {1, 1, bindToRegClass},
 	"pg_total_relation_size":    {1, 1, always(vec.Null(types.Of(types.Int64)))},
 	"pg_get_function_arguments": {1, 1, noText},
+}
+
+// bindExprText shows an expression of the catalog, which is kept as text.
+func bindExprText(b *Binder, args []expr.Expr, offs []int) (expr.Expr, error) {
+	return b.coerce(args[0], types.Of(types.Text), offs[0])
 }
 
 func bindOwner(b *Binder, _ []expr.Expr, _ []int) (expr.Expr, error) {

@@ -82,6 +82,9 @@ func createTableText(obj *schema.Object) string {
 		if f.Modifier != "" {
 			line += " MODIFIER " + f.Modifier
 		}
+		if f.Default != "" {
+			line += " DEFAULT " + f.Default
+		}
 		lines = append(lines, line)
 	}
 	if len(obj.Key) > 1 {
