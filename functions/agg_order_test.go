@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -225,7 +224,7 @@ func TestOrderedErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var acc expr.Accumulator = res.Agg.New(res.Params, res.Ret)
+		acc := res.Agg.New(res.Params, res.Ret)
 		acc.Grow(1)
 		if err := acc.Update([]uint32{0}, []*vec.Vector{vec.Const(number, vec.Double(1), 1), vec.Const(number, vec.Double(p), 1)}, nil); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // similarTable holds the measures of how alike two texts are, in characters.
 var similarTable = []def{
-	{names: "damerau_levenshtein", help: "edit distance in characters, where exchanged neighbours count once", sigs: similarSigs("bigint", func(a, b []rune) float64 { return float64(damerau(a, b)) })},
+	{names: "damerau_levenshtein", help: "edit distance in characters, where exchanged neighbors count once", sigs: similarSigs("bigint", func(a, b []rune) float64 { return float64(damerau(a, b)) })},
 	{names: "hamming mismatches", help: "number of places where two texts of one length differ", sigs: []sig{{in: "text, text", ret: "bigint", eval: evalHamming}}},
 	{names: "jaccard", help: "share of the characters in either text that are in both, 0 to 1", sigs: similarSigs("double", jaccard)},
 	{names: "jaro_similarity", help: "Jaro similarity, 0 to 1", sigs: similarSigs("double", jaro)},

@@ -303,7 +303,7 @@ func directives(name, format string, put func(d []string) (string, error)) (stri
 
 func tooWide(digits string) bool {
 	n := 0
-	fmt.Sscan(digits, &n)
+	_, _ = fmt.Sscan(digits, &n)
 	return n > maxWidth || len(digits) > 6
 }
 
@@ -317,7 +317,7 @@ func evalFormat(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		return directives("format", textsOf(args[0]).at(i), func(d []string) (string, error) {
 			next++
 			if d[1] != "" {
-				fmt.Sscan(d[1], &next)
+				_, _ = fmt.Sscan(d[1], &next)
 			}
 			if next < 1 || next >= len(args) {
 				return "", fail.New(fail.InvalidParameter, "format has %s, and no argument %d", fail.Count(len(args)-1, "argument"), next)

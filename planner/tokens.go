@@ -6,7 +6,7 @@ import (
 	"github.com/loamdb/loam/planner/internal/parser"
 )
 
-// Token is a piece of SQL with its class, for programs that colour, complete or
+// Token is a piece of SQL with its class, for programs that color, complete or
 // cut text that may not parse yet.
 type Token = parser.Token
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -122,7 +123,7 @@ func (r *Reader) openParquet(in Input, packed bool) error {
 	r.note = "Parquet"
 	return r.openRecords(sch, func() (arrow.RecordBatch, error) {
 		if !rr.Next() {
-			if err := rr.Err(); err != nil && err != io.EOF {
+			if err := rr.Err(); err != nil && !errors.Is(err, io.EOF) {
 				return nil, fail.Wrap(fail.InvalidParameter, err, "the Parquet file is damaged")
 			}
 			return nil, nil
@@ -174,7 +175,7 @@ func (r *Reader) openArrow(in *bufio.Reader, head []byte) (err error) {
 	}
 	return r.openRecords(ir.Schema(), func() (arrow.RecordBatch, error) {
 		if !ir.Next() {
-			if err := ir.Err(); err != nil && err != io.EOF {
+			if err := ir.Err(); err != nil && !errors.Is(err, io.EOF) {
 				return nil, fail.Wrap(fail.InvalidParameter, err, "the Arrow file is damaged")
 			}
 			return nil, nil

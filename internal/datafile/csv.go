@@ -3,6 +3,7 @@ package datafile
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -51,7 +52,7 @@ func (p *csvParser) readLine() ([]byte, error) {
 		return b, nil
 	}
 	p.long = append(p.long[:0], b...)
-	for err == bufio.ErrBufferFull {
+	for errors.Is(err, bufio.ErrBufferFull) {
 		if len(p.long) > maxRecordBytes {
 			return nil, fail.New(fail.TooLarge, "line %d is longer than %d MiB", p.line+1, maxRecordBytes>>20).
 				WithHint("Is it a text file with records, a line each?")
@@ -59,7 +60,7 @@ func (p *csvParser) readLine() ([]byte, error) {
 		b, err = p.in.ReadSlice('\n')
 		p.long = append(p.long, b...)
 	}
-	if err == io.EOF && len(p.long) > 0 {
+	if errors.Is(err, io.EOF) && len(p.long) > 0 {
 		err = nil
 	}
 	if err == nil {
@@ -160,7 +161,7 @@ func (p *csvParser) quoted(rest []byte, first int64) ([]byte, error) {
 		if i < 0 {
 			p.text = append(p.text, rest...)
 			more, err := p.readLine()
-			if err == io.EOF || err == nil && len(p.text) > maxRecordBytes {
+			if errors.Is(err, io.EOF) || err == nil && len(p.text) > maxRecordBytes {
 				return nil, fail.New(fail.InvalidText, "line %d: a quote is opened and never closed", opened).
 					WithHint("Close it, or say that quotes mean nothing here: --quote none")
 			}
@@ -215,10 +216,11 @@ func (s *csvSource) next() (*Batch, error) {
 	s.size = 0
 	for b.N+len(b.Bad) < vec.ChunkRows && s.size < batchBytes {
 		line, err := s.p.record()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
-		bad, isRow := err.(*RowError)
+		var bad *RowError
+		isRow := errors.As(err, &bad)
 		switch {
 		case err != nil && !isRow:
 			return nil, err
@@ -326,7 +328,7 @@ func (r *Reader) openCSV(in *bufio.Reader, head []byte, whole bool, o Options) e
 	}
 	names := make([]string, width)
 	if d.header {
-		if _, err := s.p.record(); err != nil && err != io.EOF {
+		if _, err := s.p.record(); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		names = names[:0]

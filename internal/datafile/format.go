@@ -3,6 +3,7 @@ package datafile
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"path"
 	"strings"
@@ -83,7 +84,7 @@ func open(in Input, o Options) (*Reader, error) {
 		return nil, err
 	}
 	head, err := plain.Peek(sampleBytes)
-	if err != nil && err != io.EOF && len(head) == 0 {
+	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
 		done()
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func open(in Input, o Options) (*Reader, error) {
 	if r.format == "" {
 		r.format = sniffText(head)
 	}
-	whole := err == io.EOF
+	whole := errors.Is(err, io.EOF)
 	switch r.format {
 	case JSON:
 		err = r.openJSON(plain, head)
@@ -120,7 +121,7 @@ func (f Format) binary() bool { return f == Parquet || f == Arrow }
 // decompress looks at the first bytes, whatever the name says.
 func decompress(raw *bufio.Reader) (plain *bufio.Reader, done func(), packed bool, err error) {
 	head, err := raw.Peek(10)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, nil, false, err
 	}
 	switch {
@@ -163,8 +164,7 @@ type unpacked struct{ r io.Reader }
 // Read implements io.Reader.
 func (u unpacked) Read(p []byte) (int, error) {
 	n, err := u.r.Read(p)
-	switch err {
-	case nil, io.EOF, io.ErrUnexpectedEOF:
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, err
 	}
 	return n, fail.Wrap(fail.InvalidParameter, err, "the compressed data is broken")

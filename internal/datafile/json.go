@@ -3,6 +3,7 @@ package datafile
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"unicode/utf8"
 
@@ -74,7 +75,7 @@ func (s *jsonSource) next() (*Batch, error) {
 	size := 0
 	for b.N+len(b.Bad) < vec.ChunkRows && size < batchBytes {
 		doc, line, err := s.docs()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
@@ -219,7 +220,7 @@ func (d *documents) byte() (byte, error) {
 }
 
 func unexpectedEnd(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -232,7 +233,7 @@ func (d *documents) start() (byte, error) {
 	for {
 		c, err := d.byte()
 		switch {
-		case err == io.EOF && d.array && !d.ended:
+		case errors.Is(err, io.EOF) && d.array && !d.ended:
 			return 0, io.ErrUnexpectedEOF
 		case err != nil:
 			return 0, err

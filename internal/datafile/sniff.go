@@ -3,6 +3,7 @@ package datafile
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -90,12 +91,12 @@ func try(head []byte, d dialect) *candidate {
 	widths := map[int]int{}
 	for len(c.records) < sniffRecords {
 		_, err := p.record()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			c.broken++
-			if _, row := err.(*RowError); !row {
+			if row := (*RowError)(nil); !errors.As(err, &row) {
 				break
 			}
 			continue

@@ -16,9 +16,10 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
-	"github.com/zeebo/xxh3"
 )
 
 const tmpName = ".tmp"
@@ -138,8 +139,11 @@ const reserveBytes = 16 << 20
 // room refuses a new object on a disk that is nearly full.
 func (s *FileStore) room(key string) error {
 	free, err := s.fs.FreeBytes(s.root)
-	if err != nil || free >= reserveBytes {
-		return nil // what cannot be asked is tried
+	if err != nil {
+		return nil //nolint:nilerr // what cannot be asked is tried
+	}
+	if free >= reserveBytes {
+		return nil
 	}
 	return s.diskFull("object %q was not written: %d MiB are free, and %d MiB stay reserved", key, free>>20, reserveBytes>>20)
 }

@@ -123,7 +123,7 @@ func replaceNode(n, old, by plan.Node) plan.Node {
 
 // within is the condition as the values that a column of the search must have: the
 // values of x for x IN (SELECT …) that reads nothing of the search, else the keys
-// of the documents that fulfil it.
+// of the documents that fulfill it.
 func (b *Binder) within(s *plan.SearchScan, joins []subJoin, pred expr.Expr) (plan.Within, *plan.SearchScan, error) {
 	searched := *s
 	if pred == nil && len(joins) == 1 {

@@ -91,7 +91,8 @@ func newItem(f file) (*item, error) {
 }
 
 func cannotRead(name string, err error) error {
-	if e, ok := err.(*fs.PathError); ok {
+	var e *fs.PathError
+	if errors.As(err, &e) {
 		err = e.Err
 	}
 	return fail.New(fail.InvalidParameter, "%s cannot be read: %v", name, err)
@@ -119,7 +120,7 @@ func filesOf(arg string, others bool, o *Options) ([]file, error) {
 		return out, err
 	}
 	e := fail.As(cannotRead(arg, err))
-	if near := neighbour(arg); near != "" {
+	if near := neighbor(arg); near != "" {
 		return nil, e.WithHint("Did you mean %s?", near)
 	}
 	return nil, e
@@ -131,8 +132,8 @@ func single(name string, o *Options) file {
 	return file{name: name, rel: filepath.ToSlash(filepath.Clean(name)), text: text}
 }
 
-// neighbour is a file whose name is like that of one that is not there.
-func neighbour(name string) string {
+// neighbor is a file whose name is like that of one that is not there.
+func neighbor(name string) string {
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil {
 		return ""
@@ -281,7 +282,7 @@ func (o *opened) Close() {
 // openItem opens a file and finds out what it is.
 func (l *loader) openItem(it *item) (*opened, error) {
 	in := datafile.Input{Name: it.name}
-	closer := func() {}
+	var closer func()
 	if it.path == "" {
 		spooled, err := l.standardInput(&in)
 		if err != nil {

@@ -138,7 +138,7 @@ func offer(from complete.Answer) readline.Completions {
 	return out
 }
 
-// highlight colours a text as it is typed.
+// highlight colors a text as it is typed.
 func highlight(text string) string {
 	var b strings.Builder
 	at := 0

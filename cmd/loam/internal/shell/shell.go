@@ -328,7 +328,7 @@ func (s *Shell) show(ctx context.Context, a *Answer, start time.Duration) error 
 	if s.pager && s.file == nil && o.Format.ForPeople() {
 		page = newPager(s.out, width, height)
 		dest.out = page
-		defer page.close()
+		defer func() { _ = page.close() }()
 	}
 	w, err := render.New(dest, a.Columns, o)
 	if err != nil {

@@ -199,7 +199,7 @@ func (p *pager) begin() error {
 	return nil
 }
 
-// pagerEnv tells less to quit on one screen, to cut long lines, to keep colours
+// pagerEnv tells less to quit on one screen, to cut long lines, to keep colors
 // and the screen, unless the person has their own wishes.
 func pagerEnv(env []string) []string {
 	for _, add := range []string{"LESS=-SRFX", "LESSCHARSET=utf-8"} {

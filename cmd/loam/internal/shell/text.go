@@ -31,7 +31,7 @@ func (s *Shell) hint(text string) string {
 	return dim + text + reset
 }
 
-// paintError colours a rendered error: its code, the caret, the word HINT.
+// paintError colors a rendered error: its code, the caret, the word HINT.
 func paintError(text string, color bool) string {
 	if !color {
 		return text

@@ -34,7 +34,7 @@ func short(v vec.Value) string {
 	return Clean(v.String())
 }
 
-// Colours of a table.
+// Colors of a table.
 const (
 	bold  = "\x1b[1m"
 	dim   = "\x1b[2m"
