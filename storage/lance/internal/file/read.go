@@ -104,6 +104,10 @@ func (f *File) read(ctx context.Context, mem memory.Allocator, columns []string,
 		if order != nil {
 			data = reorder(data, order, mem)
 		}
+		if err := sound(data, f.schema.Field(top).Name); err != nil {
+			data.Release()
+			return nil, err
+		}
 		arrs = append(arrs, array.MakeFromData(data))
 		data.Release()
 	}
