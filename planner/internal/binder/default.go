@@ -68,19 +68,7 @@ func (b *Binder) defaultOf(f *schema.Field, off int) (expr.Expr, error) {
 		return nil, b.fail(old.Code, off, "the DEFAULT of column %q: %s", f.Name, old.Message).
 			WithHint("Change it with ALTER … ALTER COLUMN … SET DEFAULT.")
 	}
-	return expr.Rewrite(bound, func(e expr.Expr) expr.Expr {
-		switch x := e.(type) {
-		case *expr.Call:
-			k := *x
-			k.Offset = off
-			return &k
-		case *expr.Cast:
-			k := *x
-			k.Offset = off
-			return &k
-		}
-		return e
-	}), nil
+	return expr.Rewrite(bound, placedAt(off)), nil
 }
 
 // fillDefaults adds to the rows of an INSERT the fields that they do not set and

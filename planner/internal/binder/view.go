@@ -147,7 +147,13 @@ func (b *Binder) expandView(obj *schema.Object, pos int) (plan.Node, error) {
 		return nil, b.viewError(obj, err, pos)
 	}
 	b.views = append(b.views, plan.ViewRef{ID: obj.ID, Version: obj.SchemaVersion})
-	return plan.MapExprs(node, func(e expr.Expr) expr.Expr {
+	return plan.MapExprs(node, placedAt(pos)), nil
+}
+
+// placedAt gives the calls of an expression from another text a place in the
+// statement's, for the errors of their rows.
+func placedAt(pos int) func(expr.Expr) expr.Expr {
+	return func(e expr.Expr) expr.Expr {
 		switch x := e.(type) {
 		case *expr.Call:
 			k := *x
@@ -159,7 +165,7 @@ func (b *Binder) expandView(obj *schema.Object, pos int) (plan.Node, error) {
 			return &k
 		}
 		return e
-	}), nil
+	}
 }
 
 // viewQuery binds a view's text in its own surroundings.
