@@ -240,7 +240,7 @@ func (f *fieldJSON) translate(q *query) error {
 		case !word.MatchString(option.value):
 			return fail.New(fail.InvalidParameter, "the %s of field %.60q is %.60q", option.name, f.Name, option.value)
 		case option.name == "fulltext":
-			q.add(option.sql, quoteText(option.value))
+			q.add(option.sql, loam.QuoteText(option.value))
 		default:
 			q.add(option.sql, option.value)
 		}
@@ -262,7 +262,7 @@ func (in *newObject) options(q *query) error {
 		if !word.MatchString(name) {
 			return fail.New(fail.InvalidParameter, "there is no option %.60q", name)
 		}
-		list[name] = quoteText(text)
+		list[name] = loam.QuoteText(text)
 	}
 	if in.Partitions != nil {
 		list["partitions"] = strconv.FormatInt(int64(*in.Partitions), 10)

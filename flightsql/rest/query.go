@@ -82,8 +82,6 @@ func (q *query) placed(err error) error {
 // quoteName is an identifier that matches exactly.
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-func quoteText(text string) string { return `'` + strings.ReplaceAll(text, `'`, `''`) + `'` }
-
 // fullName is an object's name as SQL.
 func fullName(o *schema.Object) string { return quoteName(o.Namespace) + "." + quoteName(o.Name) }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/flightsql/internal/scan"
 	"github.com/loamdb/loam/internal/fail"
@@ -187,15 +188,15 @@ func textLeg(raw json.RawMessage) (leg, error) {
 			if i > 0 {
 				list += ", "
 			}
-			list += quoteText(c)
+			list += loam.QuoteText(c)
 		}
 		l.arguments += ", columns => " + list + "]"
 	}
 	if in.Mode != "" {
-		l.arguments += ", mode => " + quoteText(in.Mode)
+		l.arguments += ", mode => " + loam.QuoteText(in.Mode)
 	}
 	if in.Operator != "" {
-		l.arguments += ", operator => " + quoteText(in.Operator)
+		l.arguments += ", operator => " + loam.QuoteText(in.Operator)
 	}
 	l.arguments += in.sql()
 	return l, nil
@@ -244,7 +245,7 @@ func vectorLeg(raw json.RawMessage) (leg, error) {
 		l.arguments += ", column => " + quoteName(in.Column)
 	}
 	if in.Metric != "" {
-		l.arguments += ", distance_metric => " + quoteText(in.Metric)
+		l.arguments += ", distance_metric => " + loam.QuoteText(in.Metric)
 	}
 	if in.Exact != nil {
 		l.arguments += ", exact => " + strconv.FormatBool(*in.Exact)
