@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance crash-quick crash bench-flight store-conformance image lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash bench-flight store-conformance image lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,14 @@ $(VENV)/ok: conformance/python/requirements.txt conformance/rest/requirements.tx
 	$(VENV)/bin/pip install -q -r conformance/python/requirements.txt -r conformance/rest/requirements.txt
 	touch $@
 
+ecosystem-lance: build $(VENV)/ok $(VENV)-ecosystem/ok ## what Loam wrote, opened by pylance (two releases), Polars, Daft, DuckDB, Hugging Face datasets, Ray (1.1 GB of clients)
+	@./conformance/ecosystem/run.sh
+
+$(VENV)-ecosystem/ok: conformance/ecosystem/requirements.txt
+	python3 -m venv $(VENV)-ecosystem
+	$(VENV)-ecosystem/bin/pip install -q -r $<
+	touch $@
+
 crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick form (minutes)
 	@$(GO) test -count=1 ./conformance/crash -run '^TestQuick' -timeout 20m -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
@@ -90,4 +98,4 @@ cross: ## build for linux/arm64 and darwin/arm64, tests included
 	done; echo "cross: 2 passed, 0 failed, 0 skipped"
 
 clean: ## remove what the targets made
-	rm -rf bin $(VENV)
+	rm -rf bin $(VENV) $(VENV)-*
