@@ -33,7 +33,7 @@ internal/testsum < ;
 internal/fakes3 < ;
 internal/versitygw < ;
 
-metastore < internal/fail internal/clock ; etcd zap grpc ulid xxh3
+metastore < internal/fail internal/clock ; etcd zap grpc ulid xxh3 sync
 storage/object < internal/fail internal/clock ; ulid xxh3 sys sync aws
 storage/wal < internal/fail internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4
@@ -42,7 +42,7 @@ storage/internal/source < internal/fail internal/types internal/vec internal/sch
 storage/internal/postings < internal/fail ; roaring xxh3
 storage/internal/text < internal/fail storage/internal/postings ; bleve vellum roaring xxh3 segment stemmer
 storage/internal/dense < internal/fail storage/internal/postings ; roaring cpuid
-storage/collection < internal/fail internal/clock internal/types internal/vec internal/schema internal/expr internal/plan internal/snapshot metastore storage/object storage/wal storage/lance storage/internal ; arrow roaring xxh3
+storage/collection < internal/fail internal/clock internal/types internal/vec internal/schema internal/expr internal/plan internal/snapshot metastore storage/object storage/wal storage/lance storage/internal ; arrow roaring xxh3 sync
 
 catalog < internal/fail internal/schema internal/types metastore ;
 worker < internal/fail internal/clock metastore ;

@@ -2,7 +2,8 @@ package metastore
 
 import (
 	"context"
-	"sync"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
@@ -16,10 +17,12 @@ type db struct {
 	ticker ticker
 	faults *Faults
 
-	// gate is held shared by an attempt, exclusively by one that has lost its
-	// compares too often: so a commit gets through a stream of appends.
-	gate sync.RWMutex
+	// gate is held shared by an attempt, whole by one that has lost its compares
+	// too often: so a commit gets through a stream of appends.
+	gate *semaphore.Weighted
 }
+
+const gateWeight = 1 << 30
 
 // Options configure a store.
 type Options struct {
@@ -39,7 +42,8 @@ func NewMem(clk clock.Clock, ids clock.IDs, opt Options) Store {
 }
 
 func newDB(back kv, clk clock.Clock, ids clock.IDs, opt Options) *db {
-	return &db{kv: back, clk: clk, ids: ids, ticker: ticker{clk: clk}, faults: opt.Faults}
+	return &db{kv: back, clk: clk, ids: ids, ticker: ticker{clk: clk}, faults: opt.Faults,
+		gate: semaphore.NewWeighted(gateWeight)}
 }
 
 // bootstrap reads or makes the format row and starts the clock.

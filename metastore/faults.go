@@ -36,6 +36,15 @@ type Faults struct {
 	mu    sync.Mutex // guards the fields below
 	rules []*Fault
 	hits  int
+	pause func(ctx context.Context, op string)
+}
+
+// Between sets what is called between the reads of a transaction and its write.
+// It may wait, and so lets other nodes come between.
+func (f *Faults) Between(pause func(ctx context.Context, op string)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pause = pause
 }
 
 // Add puts a rule in force. The first rule that matches a call decides.
@@ -95,9 +104,15 @@ func (f *Faults) onRead() error {
 	return nil
 }
 
-func (f *Faults) onWrite(_ context.Context, name string, write func() (bool, error)) (bool, error) {
+func (f *Faults) onWrite(ctx context.Context, name string, write func() (bool, error)) (bool, error) {
 	if f == nil {
 		return write()
+	}
+	f.mu.Lock()
+	pause := f.pause
+	f.mu.Unlock()
+	if pause != nil {
+		pause(ctx, name)
 	}
 	kind, hit := f.match(func(r *Fault) bool { return r.Kind != Unreadable && (r.Op == "" || r.Op == name) })
 	switch {

@@ -25,7 +25,11 @@ type rig struct {
 	ids    clock.IDs
 	faults *Faults
 	dir    string // of the embedded store
+	rows   *MemRows
 }
+
+// sharedRows instead of a directory: rows in memory that outlive a store.
+const sharedRows = "shared rows"
 
 func newRig(t *testing.T, dir string) *rig {
 	t.Helper()
@@ -38,8 +42,15 @@ func newRig(t *testing.T, dir string) *rig {
 
 func (r *rig) open() {
 	r.t.Helper()
-	if r.dir == "" {
+	switch r.dir {
+	case "":
 		r.Store = NewMem(r.clk, r.ids, Options{Faults: r.faults})
+		return
+	case sharedRows:
+		if r.rows == nil {
+			r.rows = NewMemRows()
+		}
+		r.Store = must(r.rows.Open(ctx, r.clk, r.ids, Options{Faults: r.faults}))(r.t)
 		return
 	}
 	s, err := OpenEmbedded(ctx, r.dir, r.clk, r.ids, EmbeddedOptions{Faults: r.faults})
@@ -52,6 +63,7 @@ func (r *rig) open() {
 // each runs a test over both back ends.
 func each(t *testing.T, run func(t *testing.T, r *rig)) {
 	t.Run("mem", func(t *testing.T) { run(t, newRig(t, "")) })
+	t.Run("shared", func(t *testing.T) { run(t, newRig(t, sharedRows)) })
 	t.Run("embedded", func(t *testing.T) { run(t, newRig(t, t.TempDir())) })
 }
 

@@ -119,13 +119,12 @@ func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error 
 }
 
 func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, t *tx, alone bool) (outcome, error) {
+	weight := int64(1)
 	if alone {
-		s.gate.Lock()
-		defer s.gate.Unlock()
-	} else {
-		s.gate.RLock()
-		defer s.gate.RUnlock()
+		weight = gateWeight
 	}
+	_ = s.gate.Acquire(context.WithoutCancel(ctx), weight) // fails only with the context
+	defer s.gate.Release(weight)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
 	t.ctx, t.db, t.rows, t.seen = ctx, s, map[string]row{}, map[string]bool{}

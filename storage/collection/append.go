@@ -26,8 +26,11 @@ func Partition(key string, partitions int) int {
 // that covers them. Errors: BacklogFull with RetryAfter; CommitUnknown when the
 // outcome could not be learned; UndefinedTable when the object was dropped.
 func (c *Collection) Append(ctx context.Context, r *Rows) (snapshot.Token, error) {
-	c.seq.RLock()
-	defer c.seq.RUnlock()
+	leave, err := c.seq.share(ctx, "the append")
+	if err != nil {
+		return snapshot.Token{}, err
+	}
+	defer leave()
 	return c.append(ctx, r, nil)
 }
 
@@ -216,9 +219,16 @@ func (c *Collection) AppendIf(ctx context.Context, r *Rows, base *Snapshot) (sna
 }
 
 func (c *Collection) appendExpect(ctx context.Context, r *Rows, bounds []uint64, alone bool) (snapshot.Token, error) {
+	take := c.seq.share
 	if alone {
-		c.seq.Lock()
-		defer c.seq.Unlock()
+		take = c.seq.alone
+	}
+	leave, err := take(ctx, "the append")
+	if err != nil {
+		return snapshot.Token{}, err
+	}
+	defer leave()
+	if alone {
 		now, err := c.Strong(ctx)
 		if err != nil {
 			return snapshot.Token{}, err
@@ -228,10 +238,7 @@ func (c *Collection) appendExpect(ctx context.Context, r *Rows, bounds []uint64,
 				return snapshot.Token{}, fail.New(fail.Conflict, "%s changed meanwhile", c.Object().Name)
 			}
 		}
-		return c.append(ctx, r, bounds)
 	}
-	c.seq.RLock()
-	defer c.seq.RUnlock()
 	return c.append(ctx, r, bounds)
 }
 

@@ -27,8 +27,11 @@ func (c *Collection) Due() bool {
 // commits them with the applied offsets. It does nothing on an empty tail.
 // Errors: Conflict when a fence is lost or another node committed; CommitUnknown.
 func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error {
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
+	leave, err := c.building.alone(ctx, "the apply to "+c.origin.Name)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	parts, err := c.cut(ctx)
 	if err == nil {
 		err = c.apply(ctx, parts, fences)
@@ -39,7 +42,7 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 	return err
 }
 
-// apply folds the tail below the cut into a segment. applyMu is held.
+// apply folds the tail below the cut into a segment. The turn to build is held.
 func (c *Collection) apply(ctx context.Context, parts []metastore.PartitionState, fences []metastore.Fence) error {
 	st, frozen, bounds := c.frozen(parts)
 	if slices.Equal(bounds, st.manifest.Applied) {
@@ -77,7 +80,7 @@ func (c *Collection) apply(ctx context.Context, parts []metastore.PartitionState
 // cut ends the open generations at the partitions' offsets as they are at one
 // revision, waits until the tails cover them, and returns them. A statement is
 // sequenced by one transaction, so that each lies whole below the cut or whole
-// above it, in whatever order its records are published. applyMu is held.
+// above it, in whatever order its records are published. The turn to build is held.
 func (c *Collection) cut(ctx context.Context) ([]metastore.PartitionState, error) {
 	for {
 		head, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)

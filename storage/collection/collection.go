@@ -76,10 +76,10 @@ type Collection struct {
 	origin *schema.Object
 
 	// seq is held shared by appends and exclusively by a conditional append that
-	// lost its race too often. Order: seq, applyMu, mu.
-	seq sync.RWMutex
-	// applyMu is held by the one apply or merge that runs.
-	applyMu sync.Mutex
+	// lost its race too often. Order: seq, building, mu.
+	seq turn
+	// building is held by the one apply or merge that runs.
+	building turn
 
 	mu   sync.Mutex // guards the fields below
 	cond *sync.Cond // signaled when a tail grows or the state changes
@@ -120,7 +120,7 @@ type published struct {
 
 // Open loads the state of an object. The tail is read from the log when first needed.
 func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Collection, error) {
-	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{}}
+	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{}, seq: newTurn(), building: newTurn()}
 	c.cond = sync.NewCond(&c.mu)
 	c.interval = c.opt.BatchInterval
 	head, _, _, err := deps.Meta.Heads(ctx, obj.ID)
@@ -142,8 +142,9 @@ func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Col
 
 // Close releases files. Nothing is lost: what was acknowledged is in the log.
 func (c *Collection) Close() {
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
+	if leave, err := c.building.alone(context.Background(), "the close"); err == nil {
+		defer leave()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.cache {

@@ -60,8 +60,11 @@ func (c *Collection) chooseMerge(m *Manifest) []int {
 // the same rows under the same keys, offsets and ingest times. It does nothing
 // when no merge is needed.
 func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error {
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
+	leave, err := c.building.alone(ctx, "the merge of "+c.origin.Name)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
 	if err != nil {
 		return err
@@ -79,7 +82,7 @@ func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error 
 	return c.merge(ctx, st, pick, fences)
 }
 
-// merge rewrites the picked segments of st. applyMu is held.
+// merge rewrites the picked segments of st. The turn to build is held.
 func (c *Collection) merge(ctx context.Context, st *state, pick []int, fences []metastore.Fence) error {
 	obj := c.Object()
 	ch := &change{base: st, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}

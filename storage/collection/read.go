@@ -46,13 +46,16 @@ func (c *Collection) refresh(ctx context.Context, head metastore.Head) error {
 	if !behind {
 		return nil
 	}
-	// An apply of this node that has committed and not yet installed holds applyMu.
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
+	// An apply of this node that has committed and not yet installed has the turn.
+	leave, err := c.building.alone(ctx, "the read of "+c.origin.Name)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return c.refreshHeld(ctx, head)
 }
 
-// refreshHeld is refresh with applyMu held. It is also how the node learns that
+// refreshHeld is refresh with the turn to build held. It is also how the node learns that
 // a commit of its own, whose outcome was unknown, has taken effect.
 func (c *Collection) refreshHeld(ctx context.Context, head metastore.Head) error {
 	c.mu.Lock()
