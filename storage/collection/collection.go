@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
@@ -237,6 +238,9 @@ func (c *Collection) deletions(ctx context.Context, seg *Segment) (*roaring.Bitm
 	b, err := c.deps.Objects.Get(ctx, seg.Deletion.Key)
 	if err != nil {
 		return nil, err
+	}
+	if sum := xxh3.Hash(b); sum != seg.Deletion.Checksum {
+		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: checksum %016x, the manifest has %016x", seg.Deletion.Key, sum, seg.Deletion.Checksum)
 	}
 	if err := del.UnmarshalBinary(b); err != nil {
 		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: %v", seg.Deletion.Key, err)

@@ -42,7 +42,7 @@ func Create(ctx context.Context, deps Deps, obj *schema.Object) error {
 	if err != nil {
 		return err
 	}
-	_, err = deps.Objects.Put(ctx, datasetKey(obj)+lance.ManifestPath(1), body, object.PutOptions{})
+	_, err = deps.Objects.Put(ctx, BaseKey(obj.ID), body, object.PutOptions{})
 	if errors.Is(err, object.ErrExists) {
 		return nil
 	}
@@ -101,11 +101,12 @@ func (c *Collection) writeDeletions(ctx context.Context, ch *change, seg *Segmen
 	if c.origin.Kind == schema.Collection {
 		key = datasetKey(c.origin) + lance.DeletionPath(seg.Fragment, file)
 	}
-	if _, err := c.deps.Objects.Put(ctx, key, body, object.PutOptions{}); err != nil {
+	info, err := c.deps.Objects.Put(ctx, key, body, object.PutOptions{})
+	if err != nil {
 		return err
 	}
 	seg.Deleted = int(file.DeletedRows)
-	seg.Deletion = &Deletion{Key: key, ReadVersion: file.ReadVersion, ID: file.ID}
+	seg.Deletion = &Deletion{Key: key, Size: info.Size, Checksum: info.Checksum, ReadVersion: file.ReadVersion, ID: file.ID}
 	return nil
 }
 
@@ -128,7 +129,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 		NextFragment: ch.nextFrag, Segments: ch.segments,
 	}
 	if c.origin.Kind == schema.Collection {
-		if m.LanceVersion, err = c.writeLance(ctx, m); err != nil {
+		if err = c.writeLance(ctx, base.manifest, m); err != nil {
 			return err
 		}
 	}
@@ -157,15 +158,16 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	return c.install(st)
 }
 
-// writeLance writes the detached Lance version of the manifest's segments.
-func (c *Collection) writeLance(ctx context.Context, m *Manifest) (uint64, error) {
+// writeLance writes the detached Lance version of the manifest's segments and
+// names it in the manifest.
+func (c *Collection) writeLance(ctx context.Context, base, m *Manifest) error {
 	fields, err := lance.FieldsOf(lanceSchema(c.Object()), nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	id, err := lance.NewDetachedID(c.random())
 	if err != nil {
-		return 0, err
+		return err
 	}
 	out := lance.NewManifest(fields, id, time.UnixMilli(m.CreatedMS))
 	frags := make([]lance.Fragment, 0, len(m.Segments))
@@ -179,10 +181,33 @@ func (c *Collection) writeLance(ctx context.Context, m *Manifest) (uint64, error
 	lance.SetFragments(out, frags, top)
 	body, err := lance.EncodeManifest(out)
 	if err != nil {
+		return err
+	}
+	info, err := c.deps.Objects.Put(ctx, datasetKey(c.origin)+lance.ManifestPath(id), body, object.PutOptions{})
+	if err != nil {
+		return err
+	}
+	m.LanceVersion, m.LanceSize, m.LanceChecksum, m.LanceBase = id, info.Size, info.Checksum, base.LanceBase
+	if m.LanceBase == 0 {
+		m.LanceBase, err = c.lanceBase(ctx)
+	}
+	return err
+}
+
+// lanceBase is the checksum of the dataset's version 1 as it is now. A node that
+// died while it made the collection has left none.
+func (c *Collection) lanceBase(ctx context.Context) (uint64, error) {
+	b, err := c.deps.Objects.Get(ctx, BaseKey(c.origin.ID))
+	if errors.Is(err, object.ErrNotFound) {
+		if err = Create(ctx, c.deps, c.origin); err == nil {
+			b, err = c.deps.Objects.Get(ctx, BaseKey(c.origin.ID))
+		}
+	}
+	if err != nil {
 		return 0, err
 	}
-	_, err = c.deps.Objects.Put(ctx, datasetKey(c.origin)+lance.ManifestPath(id), body, object.PutOptions{})
-	return id, err
+	_, err = lance.DecodeManifest(b)
+	return xxh3.Hash(b), err
 }
 
 // lanceFragment is the segment as Lance describes it.

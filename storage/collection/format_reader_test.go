@@ -56,9 +56,16 @@ type strangeManifest struct {
 		Fragment      uint64
 		Rows, Deleted int
 		Split         string
-		SplitSize     int64 `json:"split_size"`
-		Deletion      *struct{ Key string }
+		SplitSize     int64  `json:"split_size"`
+		SplitXXH3     uint64 `json:"split_xxh3"`
+		Deletion      *strangeObject
 	}
+}
+
+type strangeObject struct {
+	Key  string
+	Size int64
+	XXH3 uint64
 }
 
 func (s *stranger) manifest(key string) (m strangeManifest) {
@@ -211,10 +218,12 @@ func (s *stranger) zipped(b []byte, n int) []string {
 }
 
 // deleted reads a segment's deletion bitmap.
-func (s *stranger) deleted(d *struct{ Key string }) *roaring.Bitmap {
+func (s *stranger) deleted(d *strangeObject) *roaring.Bitmap {
 	del := roaring.New()
 	if d != nil {
-		if err := del.UnmarshalBinary(s.get(d.Key)); err != nil {
+		b := s.get(d.Key)
+		s.hold(int64(len(b)) == d.Size && xxh3.Hash(b) == d.XXH3, "deletions %+v", d)
+		if err := del.UnmarshalBinary(b); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -265,6 +274,8 @@ func TestAStrangersReader(t *testing.T) {
 		del := s.deleted(seg.Deletion)
 		want := map[uint64]int{0: 3, 1: 1}[seg.Fragment]
 		s.hold(int(del.GetCardinality()) == want && seg.Deleted == want, "fragment %d: %d deleted, want %d", seg.Fragment, seg.Deleted, want)
+		split := s.get(seg.Split)
+		s.hold(int64(len(split)) == seg.SplitSize && xxh3.Hash(split) == seg.SplitXXH3, "split %+v", seg)
 		sec := s.section(seg.Split, "column", seg.Rows)
 		var cols [][]string
 		for _, name := range []string{"f1", "f2", "f3", "f4", "_ingest_partition", "_ingest_offset"} {

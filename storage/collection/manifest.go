@@ -32,9 +32,14 @@ type Manifest struct {
 	// A partition with more than maxConsumed runs keeps none.
 	Consumed [][]metastore.Ref `json:"consumed,omitempty"`
 	// LanceVersion is the detached Lance version of exactly these segments; 0 for tables.
-	LanceVersion uint64    `json:"lance_version,omitempty"`
-	NextFragment uint64    `json:"next_fragment"`
-	Segments     []Segment `json:"segments"`
+	LanceVersion uint64 `json:"lance_version,omitempty"`
+	// LanceSize and LanceChecksum are those of that version's manifest, LanceBase
+	// the checksum of the dataset's empty version 1. 0 for tables.
+	LanceSize     int64     `json:"lance_size,omitempty"`
+	LanceChecksum uint64    `json:"lance_xxh3,omitempty"`
+	LanceBase     uint64    `json:"lance_base_xxh3,omitempty"`
+	NextFragment  uint64    `json:"next_fragment"`
+	Segments      []Segment `json:"segments"`
 }
 
 // ManifestRef points at a manifest object.
@@ -51,12 +56,16 @@ type Segment struct {
 	Deleted   int    `json:"deleted"`
 	SplitKey  string `json:"split"`
 	SplitSize int64  `json:"split_size"`
+	// SplitChecksum and DataChecksum are the XXH3-64 of the whole objects, for those
+	// who read all of them; readers of blocks have the sums in the split's table.
+	SplitChecksum uint64 `json:"split_xxh3"`
 	// Bytes is the size of split and data file, for the choice of merges.
 	Bytes int64 `json:"bytes"`
 	// DataFile is the Lance file's name under data/, with its size and field ids.
-	DataFile string  `json:"data_file,omitempty"`
-	DataSize int64   `json:"data_size,omitempty"`
-	DataIDs  []int32 `json:"data_ids,omitempty"`
+	DataFile     string  `json:"data_file,omitempty"`
+	DataSize     int64   `json:"data_size,omitempty"`
+	DataChecksum uint64  `json:"data_xxh3,omitempty"`
+	DataIDs      []int32 `json:"data_ids,omitempty"`
 	// DataColumns are the file columns of DataIDs.
 	DataColumns []int32 `json:"data_columns,omitempty"`
 	// Deletion names the deletion bitmap, or nil.
@@ -67,6 +76,8 @@ type Segment struct {
 // numbers. Of a collection it is the fragment's Lance deletion file.
 type Deletion struct {
 	Key         string `json:"key"`
+	Size        int64  `json:"size"`
+	Checksum    uint64 `json:"xxh3"`
 	ReadVersion uint64 `json:"read_version"`
 	ID          uint64 `json:"id"`
 }

@@ -1,14 +1,11 @@
 package collection
 
 import (
-	"fmt"
-
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/storage/lance"
 )
 
-// Everything that an object owns lies under its prefix. Ids are never reused.
-func prefix(obj *schema.Object) string { return fmt.Sprintf("objects/%d/", obj.ID) }
+func prefix(obj *schema.Object) string { return Prefix(obj.ID) }
 
 // datasetKey is the root of the collection's Lance dataset.
 func datasetKey(obj *schema.Object) string { return prefix(obj) + "data.lance/" }

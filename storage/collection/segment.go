@@ -263,10 +263,11 @@ func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment,
 		return nil, err
 	}
 	seg.SplitKey = splitKey(b.obj, b.c.deps.IDs.ULID())
-	if _, err := b.c.deps.Objects.Put(ctx, seg.SplitKey, body, object.PutOptions{}); err != nil {
+	info, err := b.c.deps.Objects.Put(ctx, seg.SplitKey, body, object.PutOptions{})
+	if err != nil {
 		return nil, err
 	}
-	seg.SplitSize = int64(len(body))
+	seg.SplitSize, seg.SplitChecksum = int64(len(body)), info.Checksum
 	seg.Bytes = seg.SplitSize + seg.DataSize
 	return seg, nil
 }
@@ -276,10 +277,12 @@ func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.out.Commit(); err != nil {
+	stored, err := b.out.Commit()
+	if err != nil {
 		return err
 	}
 	b.out = nil
+	seg.DataChecksum = stored.Checksum
 	seg.DataFile, seg.DataSize, seg.DataIDs, seg.DataColumns = b.file, info.Size, info.Fields, info.Columns
 	table.Lance = b.sums.finish()
 	return nil
