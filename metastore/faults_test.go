@@ -25,6 +25,7 @@ func exists(r *rig, name string) bool {
 // steps are run in order on one store.
 func steps() []step {
 	var lease Lease
+	var link Object
 	return []step{
 		{"create_namespace", func(r *rig, _ *Object) error {
 			created, err := r.CreateNamespace(ctx, "public")
@@ -58,6 +59,37 @@ func steps() []step {
 		}},
 		{"renew_lease", func(r *rig, _ *Object) error { _, err := r.RenewLease(ctx, lease, 2*time.Minute); return err },
 			func(*rig, Object) bool { return true }},
+		{"append", func(r *rig, o *Object) error {
+			if link.ID == 0 {
+				made, err := r.CreateObject(ctx, Object{Namespace: "public", Name: "link", Kind: "link"})
+				if err != nil {
+					return err
+				}
+				link = made
+			}
+			b := r.block(*o, 1, 1)
+			b.Advance = &Advance{Target: o.ID, Link: link.ID, LinkVersion: 1, Fence: lease.Fence(), Batch: r.ids.ULID(), Next: []uint64{5}, Counts: LinkCounts{Read: 5}}
+			res, err := r.Append(ctx, []AppendBlock{b})
+			if err == nil && (res[0].Err != nil || res[0].Base != 2) {
+				err = fmt.Errorf("%+v", res)
+			}
+			return err
+		}, func(r *rig, o Object) bool {
+			p := r.progress(o)
+			return r.part(o, 1).Next == 3 && len(p) == 1 && p[0].Offsets[0] == 5 && p[0].Counts.Read == 5
+		}},
+		{"append", func(r *rig, o *Object) error {
+			res, err := r.Append(ctx, []AppendBlock{{Advance: &Advance{Target: o.ID, Link: link.ID, LinkVersion: 1, Fence: lease.Fence(),
+				Expect: []uint64{5}, Batch: r.ids.ULID(), Next: []uint64{6}, Counts: LinkCounts{Read: 1}}}})
+			if err == nil {
+				err = res[0].Err
+			}
+			return err
+		}, func(r *rig, o Object) bool { return r.progress(o)[0].Counts.Read == 6 }},
+		{"change_catalog", func(r *rig, o *Object) error {
+			_, err := r.ChangeCatalog(ctx, CatalogChange{Drop: []uint64{link.ID}, Forget: []ProgressRow{{o.ID, link.ID}}})
+			return err
+		}, func(r *rig, o Object) bool { return len(r.progress(o)) == 0 && !exists(r, "link") }},
 		{"move_refs", func(r *rig, o *Object) error {
 			return r.MoveRefs(ctx, o.ID, 0, 3, "walx/20260102/"+r.ids.ULID()+".lwix", "")
 		}, func(r *rig, o Object) bool { return r.part(o, 0).Overflow.Upto == 3 }},
@@ -67,7 +99,7 @@ func steps() []step {
 				return h.Version == 1 && r.part(o, 0).Applied == 3
 			}},
 		{"trim_refs", func(r *rig, o *Object) error { return r.TrimRefs(ctx, o.ID, 1, 2) },
-			func(r *rig, o Object) bool { return r.part(o, 1).Applied == 2 }},
+			func(r *rig, o Object) bool { return r.part(o, 1).Applied == 2 && len(r.part(o, 1).Refs) == 1 }},
 		{"condemn_wal", func(r *rig, _ *Object) error { return r.CondemnWAL(ctx, r.ids.ULID()) },
 			func(*rig, Object) bool { return true }},
 		{"release_lease", func(r *rig, _ *Object) error { return r.ReleaseLease(ctx, lease) },

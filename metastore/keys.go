@@ -29,6 +29,7 @@ const (
 	prefixData    = "/loam/data/"
 	prefixLease   = "/loam/lease/"
 	partitionPart = "/p/"
+	linkPart      = "/l/"
 )
 
 // fold makes the form of a name by which it is unique, without slashes.
@@ -45,6 +46,17 @@ func partKey(id uint64, p int) string {
 func secretKey(name string) string   { return prefixSecret + url.PathEscape(name) }
 func leaseRowKey(name string) string { return prefixLease + url.PathEscape(name) }
 func isHeadKey(key string) bool      { return strings.HasSuffix(key, "/head") }
+
+func progressKey(target, link uint64) string {
+	return fmt.Sprintf("%s%016x%s%016x", prefixData, target, linkPart, link)
+}
+
+// parseProgressKey is the link of a progressKey.
+func parseProgressKey(key string) (link uint64, ok bool) {
+	_, tail, found := strings.Cut(strings.TrimPrefix(key, prefixData), linkPart)
+	link, err := strconv.ParseUint(tail, 16, 64)
+	return link, found && err == nil
+}
 
 // parsePartKey is the inverse of partKey.
 func parsePartKey(key string) (id uint64, p int, ok bool) {

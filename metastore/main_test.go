@@ -112,6 +112,19 @@ func (r *rig) part(o Object, p int) PartitionState {
 	return parts[p]
 }
 
+// progress are the links into an object.
+func (r *rig) progress(o Object) []Progress {
+	r.t.Helper()
+	snap, err := r.Snapshot(ctx, []uint64{o.ID})
+	if err != nil {
+		if fail.Is(err, fail.UndefinedTable) {
+			return nil
+		}
+		r.t.Fatal(err)
+	}
+	return snap.Objects[0].Progress
+}
+
 // dense checks the invariant of a partition row.
 func dense(p PartitionState) error {
 	next, last := max(p.Overflow.Upto, p.Applied), int64(0)

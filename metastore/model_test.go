@@ -89,6 +89,9 @@ func (p *player) appendSome() {
 	for range 1 + p.rng.IntN(3) {
 		b := p.block(p.object(), p.rng.IntN(2), uint32(1+p.rng.IntN(5)))
 		if p.rng.IntN(3) == 0 {
+			b = p.moving(b)
+		}
+		if p.rng.IntN(3) == 0 {
 			n := uint64(p.rng.IntN(8))
 			b.Expect = &n
 		}
@@ -96,6 +99,34 @@ func (p *player) appendSome() {
 	}
 	res, err := p.Append(ctx, blocks)
 	p.say("append", err, res)
+}
+
+// moving makes the block part of a link's batch, mostly one that may move.
+func (p *player) moving(b AppendBlock) AppendBlock {
+	link, target := p.object(), p.object()
+	a := &Advance{Target: target.ID, Link: link.ID, LinkVersion: max(1, uint64(p.rng.IntN(3))), Batch: p.ids.ULID(), Counts: LinkCounts{Read: 1}}
+	at := uint64(0)
+	for _, known := range p.progress(target) {
+		if known.Link == link.ID {
+			at = known.Offsets[0]
+			a.Expect = []uint64{at}
+		}
+	}
+	if p.rng.IntN(4) == 0 {
+		at = uint64(p.rng.IntN(3))
+		a.Expect = []uint64{at}
+	}
+	a.Next = []uint64{at + 1 + uint64(p.rng.IntN(3))}
+	if len(p.leases) > 0 && p.rng.IntN(2) == 0 {
+		a.Fence = p.leases[p.rng.IntN(len(p.leases))].Fence()
+	}
+	b.Advance = a
+	if p.rng.IntN(3) == 0 {
+		b = AppendBlock{Advance: a}
+	} else {
+		b.Group = p.rng.IntN(2)
+	}
+	return b
 }
 
 func (p *player) commitSome() {
@@ -163,7 +194,7 @@ func (p *player) state() {
 	})
 	for _, o := range p.objects {
 		h, _, _, err := p.Heads(ctx, o.ID)
-		p.say("head", err, h)
+		p.say("head", err, h, p.progress(o))
 	}
 }
 

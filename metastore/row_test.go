@@ -46,6 +46,14 @@ var codecs = map[string]struct {
 		n := Namespace{ID: "id", Name: rapid.String().Draw(t, "name"), Objects: 3, CreatedMS: 5}
 		return n, encodeNamespace(n)
 	}, func(r row) (any, error) { return decodeNamespace(r) }},
+	"progress": {func(t *rapid.T) (any, []byte) {
+		p := Progress{Link: 7, Batch: rapid.String().Draw(t, "batch"), AtMS: rapid.Int64().Draw(t, "at"),
+			Counts: LinkCounts{Batches: 1, Read: rapid.Uint64().Draw(t, "read"), Written: 3, Skipped: 4, Dead: 5}}
+		for range rapid.IntRange(0, 4).Draw(t, "partitions") {
+			p.Offsets = append(p.Offsets, rapid.Uint64().Draw(t, "offset"))
+		}
+		return p, encodeProgress(p)
+	}, func(r row) (any, error) { return decodeProgress(7, r) }},
 	"lease": {func(t *rapid.T) (any, []byte) {
 		l := Lease{Key: "the key", Owner: rapid.String().Draw(t, "owner"), Epoch: 8, DeadlineMS: 9, Token: "t"}
 		return l, encodeLease(l)
@@ -105,7 +113,15 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%+v: %d %d %v", c, id, p, ok)
 		}
 	}
-	for _, bad := range []string{"", prefixData, headKey(1), prefixData + "xyz/p/0001", dataPrefix(1) + "p/zz"} {
+	if link, ok := parseProgressKey(progressKey(5, 1<<64-1)); !ok || link != 1<<64-1 {
+		t.Error(link, ok)
+	}
+	for _, bad := range []string{partKey(1, 2), headKey(1), dataPrefix(1) + "l/zz", ""} {
+		if _, ok := parseProgressKey(bad); ok {
+			t.Errorf("%q is taken for the progress of a link", bad)
+		}
+	}
+	for _, bad := range []string{"", prefixData, headKey(1), progressKey(1, 2), prefixData + "xyz/p/0001", dataPrefix(1) + "p/zz"} {
 		if _, _, ok := parsePartKey(bad); ok {
 			t.Errorf("%q is taken for a partition", bad)
 		}

@@ -35,10 +35,15 @@ func (s *db) Append(ctx context.Context, blocks []AppendBlock) ([]AppendResult, 
 
 // chunkLen is the number of blocks that one transaction takes.
 func chunkLen(blocks []AppendBlock) int {
-	seen := map[partID]bool{}
+	seen, extra := map[partID]bool{}, 0
 	for i, b := range blocks {
-		seen[partID{b.ObjectID, b.Partition}] = true
-		if len(seen) > MaxAppendPartitions {
+		if b.Records > 0 || b.Advance == nil {
+			seen[partID{b.ObjectID, b.Partition}] = true
+		}
+		if b.Advance != nil {
+			extra += AdvanceRows
+		}
+		if len(seen)+extra > MaxAppendPartitions {
 			return i
 		}
 	}
@@ -51,6 +56,7 @@ type sequencer struct {
 	blocks []AppendBlock
 	result []AppendResult   // of the newest try
 	tries  [][]AppendResult // of those whose outcome is unknown
+	moved  map[uint64]bool  // links that the newest try moves
 }
 
 func (s *db) appendChunk(ctx context.Context, blocks []AppendBlock) ([]AppendResult, error) {
@@ -67,6 +73,12 @@ func (q *sequencer) try(t *tx) error {
 	keys := []string{keyClock, keyWALFloor}
 	parts := map[partID]*PartitionState{}
 	for _, b := range q.blocks {
+		if b.Advance != nil {
+			keys = append(keys, b.Advance.keys()...)
+		}
+		if b.moves() {
+			continue
+		}
 		id := partID{b.ObjectID, b.Partition}
 		if _, ok := parts[id]; !ok {
 			parts[id] = nil
@@ -88,7 +100,7 @@ func (q *sequencer) try(t *tx) error {
 		parts[id] = &p
 	}
 	if t.maybe {
-		if done, err := q.resolve(parts); done || err != nil {
+		if done, err := q.resolve(t, parts); done || err != nil {
 			return err
 		}
 	}
@@ -107,9 +119,10 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 		return err
 	}
 	q.result = make([]AppendResult, len(q.blocks))
+	q.moved = map[uint64]bool{}
 	var touched []partID
 	for _, members := range groups(q.blocks) {
-		if err := q.admit(members, parts, floor); err != nil {
+		if err := q.admit(t, members, parts, floor); err != nil {
 			for _, i := range members {
 				q.result[i].Err = err
 			}
@@ -117,6 +130,16 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 		}
 		for _, i := range members {
 			b := q.blocks[i]
+			if b.Advance != nil {
+				if err := b.Advance.put(t, now); err != nil {
+					return err
+				}
+				q.moved[b.Advance.Link] = true
+			}
+			if b.moves() {
+				q.result[i] = AppendResult{TS: now}
+				continue
+			}
 			id := partID{b.ObjectID, b.Partition}
 			q.result[i] = parts[id].append(b, now)
 			if !slices.Contains(touched, id) {
@@ -124,7 +147,7 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 			}
 		}
 	}
-	if len(touched) == 0 {
+	if len(touched) == 0 && len(q.moved) == 0 {
 		t.ops = nil // nothing to write, also not the clock
 		return nil
 	}
@@ -156,14 +179,22 @@ func groups(blocks []AppendBlock) [][]int {
 
 // admit says why the blocks of a group cannot be appended, or nil. Blocks of one
 // partition are admitted as if those before them were in.
-func (q *sequencer) admit(members []int, parts map[partID]*PartitionState, floor string) error {
+func (q *sequencer) admit(t *tx, members []int, parts map[partID]*PartitionState, floor string) error {
 	var trial map[partID]*PartitionState
 	for n, i := range members {
 		b := q.blocks[i]
+		if b.Advance != nil {
+			if err := q.admitAdvance(t, b.Advance); err != nil {
+				return err
+			}
+		}
+		if b.moves() {
+			continue
+		}
 		id := partID{b.ObjectID, b.Partition}
 		p := parts[id]
-		if t := trial[id]; t != nil {
-			p = t
+		if after := trial[id]; after != nil {
+			p = after
 		}
 		if err := admit(b, p); err != nil {
 			return err
@@ -220,25 +251,30 @@ const (
 // resolve finds out from the rows whether a try with a lost reply took effect.
 // A try is one transaction, so that any of its blocks tells for all. done means
 // that q.result is final.
-func (q *sequencer) resolve(parts map[partID]*PartitionState) (done bool, err error) {
+func (q *sequencer) resolve(t *tx, parts map[partID]*PartitionState) (done bool, err error) {
 	for _, try := range q.tries {
-		switch q.judge(try, parts) {
+		switch q.judge(t, try, parts) {
 		case happened:
 			q.result = try
 			return true, nil
 		case unclear:
 			return false, fail.New(fail.CommitUnknown,
-				"append of %s: the reply was lost and the references have been applied or moved since", q.blocks[0].WALKey)
+				"append of %s: the reply was lost and what it wrote has been applied or moved since", q.blocks[0].WALKey)
 		}
 	}
 	return false, nil
 }
 
-func (q *sequencer) judge(try []AppendResult, parts map[partID]*PartitionState) verdict {
+func (q *sequencer) judge(t *tx, try []AppendResult, parts map[partID]*PartitionState) verdict {
 	for i, res := range try {
 		b := q.blocks[i]
+		if res.Err == nil && b.Advance != nil {
+			if v := b.Advance.judge(t); v != unclear {
+				return v
+			}
+		}
 		p := parts[partID{b.ObjectID, b.Partition}]
-		if res.Err != nil || p == nil || p.Incarnation != b.Incarnation {
+		if res.Err != nil || b.moves() || p == nil || p.Incarnation != b.Incarnation {
 			continue
 		}
 		if p.Next <= res.Base {

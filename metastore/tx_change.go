@@ -238,6 +238,9 @@ func (k *changing) drop() error {
 		k.t.del(objectKey(id))
 		k.t.delPrefix(dataPrefix(id))
 	}
+	for _, f := range k.Forget {
+		k.t.del(progressKey(f.Target, f.Link))
+	}
 	return nil
 }
 

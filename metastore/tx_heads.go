@@ -38,7 +38,7 @@ func (s *db) Snapshot(ctx context.Context, objectIDs []uint64) (Snapshot, error)
 	return snap, nil
 }
 
-// objectState decodes the rows of an object: the head, then the partitions in order.
+// objectState decodes the rows of an object: the head, the links, then the partitions in order.
 func objectState(id uint64, rows []row) (ObjectState, error) {
 	if len(rows) == 0 {
 		return ObjectState{}, errNoObject(id)
@@ -48,7 +48,16 @@ func objectState(id uint64, rows []row) (ObjectState, error) {
 		return ObjectState{}, err
 	}
 	o := ObjectState{ID: id, Incarnation: head.Incarnation, Head: head.Head}
-	for i, r := range rows[1:] {
+	for _, r := range rows[1:] {
+		if link, ok := parseProgressKey(r.key); ok {
+			p, err := decodeProgress(link, r)
+			if err != nil {
+				return ObjectState{}, err
+			}
+			o.Progress = append(o.Progress, p)
+			continue
+		}
+		i := len(o.Partitions)
 		if _, p, ok := parsePartKey(r.key); !ok || p != i {
 			return ObjectState{}, fail.New(fail.Corrupt, "metastore row %q is not partition %d", r.key, i)
 		}
@@ -70,7 +79,7 @@ func (s *db) ScanPartitions(ctx context.Context, fn func(objectID uint64, partit
 		}
 		for _, r := range rows[0] {
 			from = r.key + "\x00"
-			if isHeadKey(r.key) {
+			if _, link := parseProgressKey(r.key); link || isHeadKey(r.key) {
 				continue
 			}
 			id, p, ok := parsePartKey(r.key)

@@ -21,6 +21,8 @@ const (
 	// MaxAppendPartitions is the number of distinct partitions that one
 	// sequencing transaction can take; a larger Append uses several.
 	MaxAppendPartitions = 90
+	// AdvanceRows is what an Advance takes of that number.
+	AdvanceRows = 4
 )
 
 // Info describes the store.
@@ -116,6 +118,8 @@ type ObjectState struct {
 	Incarnation string
 	Head        Head
 	Partitions  []PartitionState
+	// Progress are the links into the object, by id.
+	Progress []Progress
 }
 
 // Snapshot is the state of several objects at one revision.
@@ -137,11 +141,17 @@ type AppendBlock struct {
 	// Expect, when set, is the partition's next offset that the writer planned
 	// on; another one gives the block fail.Conflict.
 	Expect *uint64
+	// Advance, when set, moves a link's progress if and only if the block's group is
+	// appended. Such a block may have no records: then it only moves the link.
+	Advance *Advance
 	// Group ties blocks together, which are the parts of one statement: those of a
 	// call with the same number above 0 are appended all or none, in the place of
 	// the first of them. They share the error of the one that cannot be appended.
 	Group int
 }
+
+// moves reports a block that only moves a link.
+func (b *AppendBlock) moves() bool { return b.Records == 0 && b.Advance != nil }
 
 // AppendResult is the fate of one block. With Err nil, Base and TS are set.
 type AppendResult struct {
@@ -192,6 +202,8 @@ type CatalogChange struct {
 	// Create, when set, is added as CreateObject does, after the drops: it may
 	// take the name of a dropped object.
 	Create *Object
+	// Forget are the progress rows of links that are dropped.
+	Forget []ProgressRow
 	// DropNamespace, when not empty, is removed; it must be empty after the drops.
 	DropNamespace string
 }
