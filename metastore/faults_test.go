@@ -98,6 +98,27 @@ func steps() []step {
 				h, _, _, _ := r.Heads(ctx, o.ID)
 				return h.Version == 1 && r.part(o, 0).Applied == 3
 			}},
+		{"create_tag", func(r *rig, o *Object) error { _, err := r.tag(*o, "v1", 1); return err },
+			func(r *rig, o Object) bool {
+				tags, _ := r.Tags(ctx, o.ID)
+				return len(tags) == 1 && tags[0].Version == 1
+			}},
+		{"drop_tag", func(r *rig, o *Object) error {
+			tag, err := r.DropTag(ctx, o.ID, "V1", "")
+			if err == nil && tag.Name != "v1" {
+				err = fmt.Errorf("dropped %+v", tag)
+			}
+			return err
+		}, func(r *rig, o Object) bool { tags, err := r.Tags(ctx, o.ID); return err == nil && len(tags) == 0 }},
+		{"bump_gc_epoch", func(r *rig, o *Object) error {
+			epoch, err := r.BumpGCEpoch(ctx, o.ID)
+			if err == nil && epoch != 1 {
+				err = fmt.Errorf("epoch %d", epoch)
+			}
+			return err
+		}, func(r *rig, o Object) bool { root, _ := r.Root(ctx, o.ID); return root.Head.GCEpoch == 1 }},
+		{"release_manifests", func(r *rig, o *Object) error { return r.ReleaseManifests(ctx, o.ID, 1) },
+			func(r *rig, o Object) bool { root, _ := r.Root(ctx, o.ID); return root.Head.Oldest == 1 }},
 		{"trim_refs", func(r *rig, o *Object) error { return r.TrimRefs(ctx, o.ID, 1, 2) },
 			func(r *rig, o Object) bool { return r.part(o, 1).Applied == 2 && len(r.part(o, 1).Refs) == 1 }},
 		{"condemn_wal", func(r *rig, _ *Object) error { return r.CondemnWAL(ctx, r.ids.ULID()) },

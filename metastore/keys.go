@@ -30,6 +30,7 @@ const (
 	prefixLease   = "/loam/lease/"
 	partitionPart = "/p/"
 	linkPart      = "/l/"
+	tagsPart      = "tags"
 )
 
 // fold makes the form of a name by which it is unique, without slashes.
@@ -46,6 +47,21 @@ func partKey(id uint64, p int) string {
 func secretKey(name string) string   { return prefixSecret + url.PathEscape(name) }
 func leaseRowKey(name string) string { return prefixLease + url.PathEscape(name) }
 func isHeadKey(key string) bool      { return strings.HasSuffix(key, "/head") }
+func tagsKey(id uint64) string       { return dataPrefix(id) + tagsPart }
+func isTagsKey(key string) bool      { return strings.HasSuffix(key, "/"+tagsPart) }
+
+// stateSpan is what a snapshot reads of an object: its rows without the tags,
+// which come last and which few statements ask for.
+func stateSpan(id uint64) span {
+	return span{from: dataPrefix(id), to: tagsKey(id)}
+}
+
+// parseDataKey is the id of the object that a row under prefixData belongs to.
+func parseDataKey(key string) (id uint64, ok bool) {
+	head, _, found := strings.Cut(strings.TrimPrefix(key, prefixData), "/")
+	id, err := strconv.ParseUint(head, 16, 64)
+	return id, found && err == nil && strings.HasPrefix(key, prefixData)
+}
 
 func progressKey(target, link uint64) string {
 	return fmt.Sprintf("%s%016x%s%016x", prefixData, target, linkPart, link)

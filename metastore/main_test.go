@@ -149,6 +149,12 @@ func (r *rig) commit(o Object, version uint64, applied ...uint64) (Head, error) 
 			LanceVersion: 3, CommitID: r.ids.ULID(), Applied: applied}})
 }
 
+// tag asks for a tag of a version, with that version's manifest.
+func (r *rig) tag(o Object, name string, version uint64) (Tag, error) {
+	return r.CreateTag(ctx, TagRequest{ObjectID: o.ID, Incarnation: o.Incarnation, Tag: Tag{Name: name, Version: version,
+		ManifestKey: fmt.Sprintf("m/%d", version), ManifestChecksum: 5, ManifestSize: 9, LanceVersion: 3, Applied: []uint64{version}}})
+}
+
 // caught turns the panic of a bug under the invariants tag into its error.
 func caught(f func() error) (err error) {
 	defer func() {

@@ -37,7 +37,7 @@ func (p *player) object() Object {
 
 func (p *player) step() {
 	ns := []string{"a", "A", "b"}[p.rng.IntN(3)]
-	switch p.rng.IntN(16) {
+	switch p.rng.IntN(19) {
 	case 0:
 		created, err := p.CreateNamespace(ctx, ns)
 		p.say("create namespace", err, ns, created)
@@ -81,7 +81,35 @@ func (p *player) step() {
 		p.say("list", err, list)
 		rev, err := p.CatalogRevision(ctx)
 		p.say("revision", err, rev)
+	case 16, 17:
+		p.tagSome()
+	case 18:
+		p.retainSome()
 	}
+}
+
+func (p *player) tagSome() {
+	o, name := p.object(), []string{"t", "T", "u", "v"}[p.rng.IntN(4)]
+	if p.rng.IntN(3) == 0 {
+		tag, err := p.DropTag(ctx, o.ID, name, "")
+		p.say("drop tag", err, tag)
+		return
+	}
+	head, _, _, _ := p.Heads(ctx, o.ID)
+	tag, err := p.CreateTag(ctx, TagRequest{ObjectID: o.ID, Incarnation: o.Incarnation, Limit: 3, Tag: Tag{Name: name,
+		Version: 1 + uint64(p.rng.IntN(1+int(head.Version))), ManifestKey: "m", Protect: p.rng.IntN(4) == 0, ExpiresMS: int64(p.rng.IntN(2))}})
+	p.say("create tag", err, tag)
+}
+
+func (p *player) retainSome() {
+	o := p.object()
+	if p.rng.IntN(2) == 0 {
+		epoch, err := p.BumpGCEpoch(ctx, o.ID)
+		p.say("bump", err, epoch)
+		return
+	}
+	oldest := uint64(p.rng.IntN(4))
+	p.say("release", p.ReleaseManifests(ctx, o.ID, oldest), oldest)
 }
 
 func (p *player) appendSome() {
@@ -141,7 +169,7 @@ func (p *player) commitSome() {
 		applied = append(applied, s.Applied+uint64(p.rng.IntN(5)))
 	}
 	req := CommitRequest{ObjectID: o.ID, Incarnation: o.Incarnation, ExpectVersion: head.Version,
-		Head: Head{Version: head.Version + 1, CommitID: p.ids.ULID(), Applied: applied}}
+		Head: Head{Version: head.Version + 1, CommitID: p.ids.ULID(), Applied: applied}, GCEpoch: head.GCEpoch - min(head.GCEpoch, uint64(p.rng.IntN(3)))}
 	if len(p.leases) > 0 && p.rng.IntN(2) == 0 {
 		req.Fences = []Fence{p.leases[p.rng.IntN(len(p.leases))].Fence()}
 	}
@@ -196,6 +224,15 @@ func (p *player) state() {
 		h, _, _, err := p.Heads(ctx, o.ID)
 		p.say("head", err, h, p.progress(o))
 	}
+	err := p.Roots(ctx, func(r Root) error {
+		if err := sound(r); err != nil {
+			p.t.Fatalf("object %d: %v\n%s", r.ObjectID, err, p.out.String())
+		}
+		r.Revision = 0 // a lost reply may have cost one
+		p.say("root", nil, r)
+		return nil
+	})
+	p.say("roots", err)
 }
 
 // TestModel plays the same random session on both back ends: every answer is the

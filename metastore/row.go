@@ -23,6 +23,21 @@ func (e *enc) str(s string) {
 	e.b = append(e.b, s...)
 }
 
+func (e *enc) offsets(list []uint64) {
+	e.uint(uint64(len(list)))
+	for _, v := range list {
+		e.uint(v)
+	}
+}
+
+func (e *enc) bool(v bool) {
+	if v {
+		e.uint(1)
+		return
+	}
+	e.uint(0)
+}
+
 // dec reads a row value. The first fault sticks; the callers look at the end.
 type dec struct {
 	key string
@@ -100,6 +115,25 @@ func (d *dec) count() int {
 		return 0
 	}
 	return int(n)
+}
+
+func (d *dec) offsets() []uint64 {
+	var list []uint64
+	if n := d.count(); n > 0 {
+		list = make([]uint64, n)
+	}
+	for i := range list {
+		list[i] = d.uint()
+	}
+	return list
+}
+
+func (d *dec) bool() bool {
+	v := d.uint()
+	if v > 1 {
+		d.fault("holds a flag that is neither 0 nor 1")
+	}
+	return v == 1
 }
 
 func (d *dec) smallInt() int {
@@ -212,10 +246,9 @@ func encodeHead(h headRow) []byte {
 	e.uint(h.Head.LanceVersion)
 	e.str(h.Head.CommitID)
 	e.int(h.Head.CreatedMS)
-	e.uint(uint64(len(h.Head.Applied)))
-	for _, a := range h.Head.Applied {
-		e.uint(a)
-	}
+	e.uint(h.Head.GCEpoch)
+	e.uint(h.Head.Oldest)
+	e.offsets(h.Head.Applied)
 	e.uint(uint64(len(h.Recent)))
 	for _, r := range h.Recent {
 		e.uint(r.Version)
@@ -228,17 +261,43 @@ func decodeHead(r row) (headRow, error) {
 	d := newDec(r)
 	h := headRow{Incarnation: d.str()}
 	h.Head = Head{Version: d.uint(), ManifestKey: d.str(), ManifestChecksum: d.fixed(), ManifestSize: d.int(),
-		LanceVersion: d.uint(), CommitID: d.str(), CreatedMS: d.int()}
-	if n := d.count(); n > 0 {
-		h.Head.Applied = make([]uint64, n)
-	}
-	for i := range h.Head.Applied {
-		h.Head.Applied[i] = d.uint()
-	}
+		LanceVersion: d.uint(), CommitID: d.str(), CreatedMS: d.int(), GCEpoch: d.uint(), Oldest: d.uint(), Applied: d.offsets()}
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		h.Recent = append(h.Recent, Head{Version: d.uint(), CommitID: d.str()})
 	}
 	return h, d.end()
+}
+
+// encodeTags is the row of an object's tags.
+func encodeTags(tags []Tag) []byte {
+	e := newEnc()
+	e.uint(uint64(len(tags)))
+	for _, t := range tags {
+		e.str(t.Name)
+		e.str(t.ID)
+		e.uint(t.Version)
+		e.str(t.ManifestKey)
+		e.fixed(t.ManifestChecksum)
+		e.int(t.ManifestSize)
+		e.uint(t.LanceVersion)
+		e.offsets(t.Applied)
+		e.int(t.CreatedMS)
+		e.int(t.ExpiresMS)
+		e.bool(t.Protect)
+		e.str(t.Comment)
+	}
+	return e.b
+}
+
+func decodeTags(r row) ([]Tag, error) {
+	d := newDec(r)
+	var tags []Tag
+	for n := d.count(); n > 0 && d.err == nil; n-- {
+		tags = append(tags, Tag{Name: d.str(), ID: d.str(), Version: d.uint(), ManifestKey: d.str(), ManifestChecksum: d.fixed(),
+			ManifestSize: d.int(), LanceVersion: d.uint(), Applied: d.offsets(), CreatedMS: d.int(), ExpiresMS: d.int(),
+			Protect: d.bool(), Comment: d.str()})
+	}
+	return tags, d.end()
 }
 
 // encodeName is the row that leads from a name to the object.

@@ -30,13 +30,23 @@ var codecs = map[string]struct {
 	}, func(r row) (any, error) { return decodePartition(r) }},
 	"head": {func(t *rapid.T) (any, []byte) {
 		h := headRow{Incarnation: rapid.String().Draw(t, "inc"), Head: Head{Version: rapid.Uint64().Draw(t, "v"), ManifestKey: rapid.String().Draw(t, "m"),
-			ManifestChecksum: rapid.Uint64().Draw(t, "sum"), ManifestSize: 5, LanceVersion: 1<<63 | 5, CommitID: "c", CreatedMS: -4}}
+			ManifestChecksum: rapid.Uint64().Draw(t, "sum"), ManifestSize: 5, LanceVersion: 1<<63 | 5, CommitID: "c", CreatedMS: -4,
+			GCEpoch: rapid.Uint64().Draw(t, "epoch"), Oldest: rapid.Uint64().Draw(t, "oldest")}}
 		for range rapid.IntRange(0, 3).Draw(t, "n") {
 			h.Head.Applied = append(h.Head.Applied, rapid.Uint64().Draw(t, "a"))
 			h.Recent = append(h.Recent, Head{Version: 3, CommitID: rapid.String().Draw(t, "c")})
 		}
 		return h, encodeHead(h)
 	}, func(r row) (any, error) { return decodeHead(r) }},
+	"tags": {func(t *rapid.T) (any, []byte) {
+		var tags []Tag
+		for range rapid.IntRange(0, 3).Draw(t, "n") {
+			tags = append(tags, Tag{Name: rapid.String().Draw(t, "name"), ID: "i", Version: rapid.Uint64().Draw(t, "v"), ManifestKey: "m",
+				ManifestChecksum: rapid.Uint64().Draw(t, "sum"), ManifestSize: 9, LanceVersion: 1<<63 | 3, Applied: []uint64{1, rapid.Uint64().Draw(t, "a")},
+				CreatedMS: -1, ExpiresMS: rapid.Int64().Draw(t, "expires"), Protect: rapid.Bool().Draw(t, "protect"), Comment: rapid.String().Draw(t, "comment")})
+		}
+		return tags, encodeTags(tags)
+	}, func(r row) (any, error) { return decodeTags(r) }},
 	"object": {func(t *rapid.T) (any, []byte) {
 		o := Object{ID: rapid.Uint64().Draw(t, "id"), Namespace: "n", Name: rapid.String().Draw(t, "name"), Kind: "k", Incarnation: "i",
 			SchemaVersion: 9, Partitions: 4, Definition: rapid.SliceOf(rapid.Byte()).Draw(t, "def"), CreatedMS: 77}
@@ -121,10 +131,22 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q is taken for the progress of a link", bad)
 		}
 	}
-	for _, bad := range []string{"", prefixData, headKey(1), progressKey(1, 2), prefixData + "xyz/p/0001", dataPrefix(1) + "p/zz"} {
+	for _, bad := range []string{"", prefixData, headKey(1), progressKey(1, 2), prefixData + "xyz/p/0001", dataPrefix(1) + "p/zz", tagsKey(1)} {
 		if _, _, ok := parsePartKey(bad); ok {
 			t.Errorf("%q is taken for a partition", bad)
 		}
+	}
+	for _, key := range []string{headKey(1<<64 - 1), partKey(1<<64-1, 3), tagsKey(1<<64 - 1)} {
+		if id, ok := parseDataKey(key); !ok || id != 1<<64-1 {
+			t.Errorf("%s belongs to object %d, %v", key, id, ok)
+		}
+	}
+	if _, ok := parseDataKey(prefixData + "no id/head"); ok {
+		t.Error("an object with no id")
+	}
+	// The span of a snapshot ends where the tags begin.
+	if s := stateSpan(7); s.from > headKey(7) || partKey(7, MaxPartitions) >= s.to || tagsKey(7) < s.to {
+		t.Errorf("a snapshot reads %+v", s)
 	}
 	if nameKey("a/b", "c") == nameKey("a", "b/c") || nsKey("Ä") != nsKey("ä") {
 		t.Error("names are not told apart or not folded")

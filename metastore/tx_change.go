@@ -92,6 +92,9 @@ func (c *catalogChange) keys() []string {
 		add(nsKey(o.Namespace))
 		add(nameKey(o.Namespace, o.Name))
 	}
+	for _, id := range c.Drop {
+		add(tagsKey(id))
+	}
 	for _, u := range c.Update {
 		if u.Name != "" {
 			add(nameKey(c.known[u.ID].Namespace, u.Name))
@@ -226,6 +229,9 @@ func (k *changing) drop() error {
 	for _, id := range k.Drop {
 		o, err := k.object(id)
 		if err != nil {
+			return err
+		}
+		if err := unprotected(k.t, o); err != nil {
 			return err
 		}
 		ns, err := k.space(o.Namespace)

@@ -53,6 +53,10 @@ func (s *db) Commit(ctx context.Context, req CommitRequest) (Head, error) {
 		if cur.Head.Version != req.ExpectVersion {
 			return commitConflict(cur, req, t.maybe)
 		}
+		if cur.Head.GCEpoch > req.GCEpoch+1 {
+			return fail.New(fail.Conflict, "object %d is at garbage collection epoch %d, the commit began under %d: its files may be gone",
+				req.ObjectID, cur.Head.GCEpoch, req.GCEpoch).WithHint("Rebuild the manifest and its files.")
+		}
 		for _, f := range req.Fences {
 			if _, err := fenceHolds(t, f); err != nil {
 				return err
@@ -103,6 +107,7 @@ func (s *db) putHead(t *tx, cur headRow, req CommitRequest) (Head, error) {
 	head := req.Head
 	head.CreatedMS = max(now/1000, cur.Head.CreatedMS)
 	head.Applied = slices.Clone(req.Head.Applied)
+	head.GCEpoch, head.Oldest = cur.Head.GCEpoch, cur.Head.Oldest
 	for p, upTo := range head.Applied {
 		if err := applyPartition(t, req, p, upTo); err != nil {
 			return Head{}, err

@@ -23,7 +23,7 @@ func (s *db) Snapshot(ctx context.Context, objectIDs []uint64) (Snapshot, error)
 	}
 	spans := make([]span, len(objectIDs))
 	for i, id := range objectIDs {
-		spans[i] = prefixSpan(dataPrefix(id))
+		spans[i] = stateSpan(id)
 	}
 	rows, rev, err := s.read(ctx, spans...)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *db) ScanPartitions(ctx context.Context, fn func(objectID uint64, partit
 		}
 		for _, r := range rows[0] {
 			from = r.key + "\x00"
-			if _, link := parseProgressKey(r.key); link || isHeadKey(r.key) {
+			if _, link := parseProgressKey(r.key); link || isHeadKey(r.key) || isTagsKey(r.key) {
 				continue
 			}
 			id, p, ok := parsePartKey(r.key)

@@ -23,6 +23,10 @@ const (
 	MaxAppendPartitions = 90
 	// AdvanceRows is what an Advance takes of that number.
 	AdvanceRows = 4
+	// MaxTags is the number of tags that one object can have.
+	MaxTags = 64
+	// MaxTagComment bounds a tag's comment, in bytes.
+	MaxTagComment = 512
 )
 
 // Info describes the store.
@@ -110,6 +114,52 @@ type Head struct {
 	CommitID         string   // ULID of the commit attempt
 	Applied          []uint64 // per partition: what the manifest covers
 	CreatedMS        int64    // metastore clock, set by Commit
+	// GCEpoch counts the passes of garbage collection over the object. Commits
+	// carry the one that they began under; it moves by BumpGCEpoch only.
+	GCEpoch uint64
+	// Oldest is the oldest manifest version that is retained without a tag; 0: all
+	// are. It moves by ReleaseManifests only.
+	//
+	//	Oldest ≤ Version
+	Oldest uint64
+}
+
+// Tag is a name for one manifest of an object, which it keeps. It never moves.
+type Tag struct {
+	Name string // as declared; unique without case among the object's tags
+	// ID is the ULID that tells the tag from an earlier one of its name; assigned.
+	ID               string
+	Version          uint64 // > 0
+	ManifestKey      string
+	ManifestChecksum uint64
+	ManifestSize     int64
+	LanceVersion     uint64
+	Applied          []uint64 // per partition
+	CreatedMS        int64    // metastore clock, assigned
+	ExpiresMS        int64    // metastore clock; 0: never. Who acts on it drops the tag
+	// Protect: as long as the tag exists, its object cannot be dropped.
+	Protect bool
+	Comment string
+}
+
+// TagRequest asks for a tag; its ID and CreatedMS are assigned.
+type TagRequest struct {
+	ObjectID    uint64
+	Incarnation string
+	Tag         Tag
+	// Limit is the number of tags that the object may have with this one, at most
+	// MaxTags, which 0 stands for.
+	Limit int
+}
+
+// Root is what keeps an object's files: every version from Head.Oldest (0: the
+// first) to the head, and those that tags name. All of one revision.
+type Root struct {
+	ObjectID    uint64
+	Incarnation string
+	Head        Head
+	Tags        []Tag // by name
+	Revision    int64
 }
 
 // ObjectState is the state of one object at one revision.
@@ -185,8 +235,12 @@ type CommitRequest struct {
 	ObjectID      uint64
 	Incarnation   string
 	ExpectVersion uint64 // Head.Version that the new manifest was built on
-	Head          Head   // Version = ExpectVersion + 1; CommitID unique per attempt
-	Fences        []Fence
+	Head          Head   // Version = ExpectVersion + 1; CommitID unique per attempt; GCEpoch and Oldest are not looked at
+	// GCEpoch is Head.GCEpoch as it was before the first file of the commit was
+	// written. One pass of garbage collection may have begun since, not two: the
+	// second deletes files that it takes for nobody's.
+	GCEpoch uint64
+	Fences  []Fence
 }
 
 // CatalogChange is a set of changes that take effect together. It names each
@@ -244,12 +298,13 @@ type Store interface {
 	// Incarnation, SchemaVersion and CreatedMS are assigned.
 	CreateObject(ctx context.Context, o Object) (Object, error)
 	// DropObject removes the object and its rows. Its data objects stay for GC.
+	// Dependents while it has a protected tag.
 	DropObject(ctx context.Context, id uint64) error
 	// UpdateObject replaces the definition if its schema version is still
 	// expectSchemaVersion, else Conflict, and counts the version up.
 	UpdateObject(ctx context.Context, id, expectSchemaVersion uint64, definition []byte) (Object, error)
 	// ChangeCatalog makes all of the changes in one transaction, or none, and
-	// returns the object that it creates.
+	// returns the object that it creates. Dropping is as in DropObject.
 	ChangeCatalog(ctx context.Context, c CatalogChange) (Object, error)
 	// GetObject finds an object by name, without case.
 	GetObject(ctx context.Context, namespace, name string) (Object, error)
@@ -285,9 +340,30 @@ type Store interface {
 	ScanPartitions(ctx context.Context, fn func(objectID uint64, partition int, p PartitionState) error) error
 
 	// Commit moves the head, the applied offsets and drops the references below
-	// them, if the version, the incarnation and all fences hold; else Conflict.
+	// them, if the version, the incarnation, the epoch and all fences hold; else Conflict.
 	// Repeating a commit that took effect returns its head.
 	Commit(ctx context.Context, req CommitRequest) (Head, error)
+	// BumpGCEpoch raises the object's epoch of garbage collection, by one or, when
+	// another pass begins at the same time, by more, and returns it.
+	BumpGCEpoch(ctx context.Context, objectID uint64) (uint64, error)
+	// ReleaseManifests lets the versions below oldest go, but for those that tags
+	// name: Head.Oldest rises to it, and never falls. OutOfRange above the head.
+	ReleaseManifests(ctx context.Context, objectID, oldest uint64) error
+
+	// CreateTag adds a tag of a version that is retained or that another tag names,
+	// as that one transaction sees them; else SnapshotExpired. DuplicateObject when
+	// the name is taken, TooLarge at the limit.
+	CreateTag(ctx context.Context, req TagRequest) (Tag, error)
+	// DropTag removes the tag and returns it; with an id only if it is still that
+	// one. UndefinedObject when there is none.
+	DropTag(ctx context.Context, objectID uint64, name, id string) (Tag, error)
+	// Tags are the object's tags by name.
+	Tags(ctx context.Context, objectID uint64) ([]Tag, error)
+	// Roots calls fn with the root of every object that existed throughout the
+	// call, by id, each as of a revision of its own. fn's error ends it.
+	Roots(ctx context.Context, fn func(Root) error) error
+	// Root is the root of one object.
+	Root(ctx context.Context, objectID uint64) (Root, error)
 
 	// AcquireLease takes the key if it is free, expired, or the owner's own; else Locked.
 	AcquireLease(ctx context.Context, key, owner string, ttl time.Duration) (Lease, error)

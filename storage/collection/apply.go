@@ -32,9 +32,9 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 		return err
 	}
 	defer leave()
-	parts, err := c.cut(ctx)
+	head, parts, err := c.cut(ctx)
 	if err == nil {
-		err = c.apply(ctx, parts, fences)
+		err = c.apply(ctx, head.GCEpoch, parts, fences)
 	}
 	if err != nil {
 		c.wait() // what was to be folded waits again
@@ -42,8 +42,9 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 	return err
 }
 
-// apply folds the tail below the cut into a segment. The turn to build is held.
-func (c *Collection) apply(ctx context.Context, parts []metastore.PartitionState, fences []metastore.Fence) error {
+// apply folds the tail below the cut into a segment; epoch is the head's GCEpoch
+// at the cut. The turn to build is held.
+func (c *Collection) apply(ctx context.Context, epoch uint64, parts []metastore.PartitionState, fences []metastore.Fence) error {
 	st, frozen, bounds := c.frozen(parts)
 	if slices.Equal(bounds, st.manifest.Applied) {
 		return nil
@@ -54,7 +55,7 @@ func (c *Collection) apply(ctx context.Context, parts []metastore.PartitionState
 	if err != nil {
 		return err
 	}
-	ch := &change{base: st, applied: bounds, nextFrag: st.manifest.NextFragment, segments: slices.Clone(st.manifest.Segments)}
+	ch := &change{base: st, epoch: epoch, applied: bounds, nextFrag: st.manifest.NextFragment, segments: slices.Clone(st.manifest.Segments)}
 	for _, v := range views[:len(st.splits)] {
 		ch.deleted = append(ch.deleted, v.excluded)
 	}
@@ -78,22 +79,23 @@ func (c *Collection) apply(ctx context.Context, parts []metastore.PartitionState
 }
 
 // cut ends the open generations at the partitions' offsets as they are at one
-// revision, waits until the tails cover them, and returns them. A statement is
-// sequenced by one transaction, so that each lies whole below the cut or whole
-// above it, in whatever order its records are published. The turn to build is held.
-func (c *Collection) cut(ctx context.Context) ([]metastore.PartitionState, error) {
+// revision, waits until the tails cover them, and returns them with the head of
+// that revision. A statement is sequenced by one transaction, so that each lies
+// whole below the cut or whole above it, in whatever order its records are
+// published. The turn to build is held.
+func (c *Collection) cut(ctx context.Context) (metastore.Head, []metastore.PartitionState, error) {
 	for {
 		head, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
 		if err != nil {
-			return nil, err
+			return head, nil, err
 		}
 		if err := c.refreshHeld(ctx, head); err != nil {
-			return nil, err
+			return head, nil, err
 		}
 		if ok, err := c.cutAt(parts); err != nil {
-			return nil, err
+			return head, nil, err
 		} else if ok {
-			return parts, c.reach(ctx, parts)
+			return head, parts, c.reach(ctx, parts)
 		}
 	}
 }

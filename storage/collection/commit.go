@@ -61,7 +61,9 @@ func (r randomReader) Read(p []byte) (int, error) {
 
 // change is a manifest in the making.
 type change struct {
-	base     *state
+	base *state
+	// epoch is the head's GCEpoch from before the first file of the change was written.
+	epoch    uint64
 	segments []Segment
 	// deleted[i] belongs to segments[i]; a bitmap that differs from the base's is written.
 	deleted  []*roaring.Bitmap
@@ -142,7 +144,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 		return err
 	}
 	_, err = c.deps.Meta.Commit(ctx, metastore.CommitRequest{
-		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences,
+		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences, GCEpoch: ch.epoch,
 		Head: metastore.Head{Version: m.Version, ManifestKey: ref.Key, ManifestChecksum: ref.Checksum, ManifestSize: ref.Size,
 			LanceVersion: m.LanceVersion, CommitID: m.CommitID, Applied: m.Applied},
 	})

@@ -79,13 +79,13 @@ func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error 
 	if len(pick) == 0 {
 		return nil
 	}
-	return c.merge(ctx, st, pick, fences)
+	return c.merge(ctx, st, pick, head.GCEpoch, fences)
 }
 
-// merge rewrites the picked segments of st. The turn to build is held.
-func (c *Collection) merge(ctx context.Context, st *state, pick []int, fences []metastore.Fence) error {
+// merge rewrites the picked segments of st; epoch is the head's GCEpoch. The turn to build is held.
+func (c *Collection) merge(ctx context.Context, st *state, pick []int, epoch uint64, fences []metastore.Fence) error {
 	obj := c.Object()
-	ch := &change{base: st, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}
+	ch := &change{base: st, epoch: epoch, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}
 	var views []*view
 	for i := range st.manifest.Segments {
 		if slices.Contains(pick, i) {
