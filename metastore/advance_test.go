@@ -255,3 +255,16 @@ func TestAdvanceBugs(t *testing.T) {
 	}
 	l.want("target 0 0, dead 0, link")
 }
+
+// A link moves once in a transaction, also when one group asks twice.
+func TestAdvanceTwiceInAGroup(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		l := newLinked(t, r)
+		blocks := l.batch(l.advance(-1, 5))
+		blocks[1].Advance = l.advance(-1, 6)
+		if err := l.run(blocks); !errors.Is(err, ErrLinkMoved) {
+			t.Fatal(err)
+		}
+		l.want("target 0 0, dead 0, link")
+	})
+}

@@ -70,6 +70,12 @@ func (m *memKV) write(_ context.Context, conds []cond, ops []op) (bool, error) {
 			return false, nil
 		}
 	}
+	for i, o := range ops {
+		// As etcd does: an order within the transaction has no meaning.
+		if slices.ContainsFunc(ops[:i], func(p op) bool { return p.key == o.key }) {
+			return false, fail.Bug("a transaction writes %q twice", o.key)
+		}
+	}
 	m.rev++
 	for _, o := range ops {
 		m.apply(o)

@@ -90,8 +90,9 @@ func (a *Advance) check() error {
 }
 
 // admitAdvance says why a link cannot move, or nil. What it decides by must be
-// unchanged when the transaction writes.
-func (q *sequencer) admitAdvance(t *tx, a *Advance) error {
+// unchanged when the transaction writes. before are the blocks of the same group
+// that have been looked at.
+func (q *sequencer) admitAdvance(t *tx, a *Advance, before []int) error {
 	if err := a.check(); err != nil {
 		return err
 	}
@@ -116,7 +117,11 @@ func (q *sequencer) admitAdvance(t *tx, a *Advance) error {
 			return err
 		}
 	}
-	if q.moved[a.Link] {
+	twice := slices.ContainsFunc(before, func(i int) bool {
+		other := q.blocks[i].Advance
+		return other != nil && other.Link == a.Link
+	})
+	if twice || q.moved[a.Link] {
 		return fail.Wrap(fail.Conflict, ErrLinkMoved, "link %q moves twice at once", o.Name)
 	}
 	_, err = a.row(t, o.Name)

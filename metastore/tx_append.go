@@ -184,7 +184,7 @@ func (q *sequencer) admit(t *tx, members []int, parts map[partID]*PartitionState
 	for n, i := range members {
 		b := q.blocks[i]
 		if b.Advance != nil {
-			if err := q.admitAdvance(t, b.Advance); err != nil {
+			if err := q.admitAdvance(t, b.Advance, members[:n]); err != nil {
 				return err
 			}
 		}
