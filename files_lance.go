@@ -138,21 +138,49 @@ func (f *lanceFile) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// lanceFields are the columns of a dataset.
+// lanceFields are the columns of a dataset. One that cannot be read, or whose type SQL
+// does not have, is of unknown type: openLance refuses it where it is selected.
 func (e *Engine) lanceFields(ctx context.Context, n *plan.FileScan) ([]schema.Field, error) {
 	t, err := e.openDataset(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	var out []schema.Field
-	for _, f := range t.Schema().Fields() {
-		st, err := types.FromArrow(f.Type)
+	for i, f := range t.Schema().Fields() {
+		st, err := lanceType(t, i)
 		if err != nil {
-			return nil, inDataset(n.Paths[0], fail.Wrap(fail.CodeOf(err), err, "column %q", f.Name))
+			st = types.Of(types.Unknown)
 		}
 		out = append(out, schema.Field{Name: f.Name, Type: st})
 	}
 	return out, nil
+}
+
+// lanceType is the SQL type of column i, or why it cannot be read.
+func lanceType(t *lance.Table, i int) (types.Type, error) {
+	if err := t.Refused(i); err != nil {
+		return types.Type{}, err
+	}
+	f := t.Schema().Field(i)
+	st, err := types.FromArrow(f.Type)
+	if err != nil {
+		return st, fail.Wrap(fail.CodeOf(err), err, "column %q", f.Name)
+	}
+	return st, nil
+}
+
+// otherColumns is the cure for a column that cannot be read.
+func otherColumns(t *lance.Table) string {
+	var names []string
+	for i, f := range t.Schema().Fields() {
+		if _, err := lanceType(t, i); err == nil {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "No column of the dataset can be read."
+	}
+	return "Select the columns that can be read: " + strings.Join(names[:min(len(names), 30)], ", ") + "."
 }
 
 // openLance starts a scan of a dataset.
@@ -167,6 +195,9 @@ func (e *Engine) openLance(ctx context.Context, n *plan.FileScan) (exec.Source, 
 		if len(at) == 0 {
 			return nil, fail.New(fail.UndefinedColumn, "read_lance('%s'): the dataset has no column %q any more", s.name, c.Field).
 				WithHint("It changed since the statement was prepared; prepare it again, or name a version.")
+		}
+		if _, err := lanceType(t, at[0]); err != nil {
+			return nil, fail.As(inDataset(s.name, err)).WithHint("%s", otherColumns(t))
 		}
 		s.columns, s.types = append(s.columns, at[0]), append(s.types, c.Type)
 	}

@@ -9,6 +9,7 @@ lists them. Needs pylance and pyarrow.
 from __future__ import annotations
 
 import datetime
+import decimal
 import pathlib
 import shutil
 import sys
@@ -30,6 +31,39 @@ def people(low: int, high: int) -> pa.Table:
             "v": pa.array([[i, i + 0.5, -i, 0] for i in rows], pa.list_(pa.float32(), 4)),
         }
     )
+
+
+def kinds(rows: int, version: str) -> pa.Table:
+    """One column of each type that the others lack; the last one is not readable."""
+    day = datetime.date(2026, 1, 1)
+    columns: list[tuple[pa.Field, list[object]]] = [
+        (pa.field("n", pa.int32()), list(range(rows))),
+        (pa.field("flag", pa.bool_()), [i % 3 == 0 for i in range(rows)]),
+        (pa.field("price", pa.decimal128(12, 2)), [decimal.Decimal(i * 101 - 500).scaleb(-2) for i in range(rows)]),
+        (pa.field("wide", pa.decimal256(50, 1)), [decimal.Decimal(i * 10**40 + 5).scaleb(-1) for i in range(rows)]),
+        (pa.field("day", pa.date64()), [day + datetime.timedelta(days=i) for i in range(rows)]),
+        (pa.field("sec", pa.time32("s")), [i * 100 for i in range(rows)]),
+        (pa.field("nano", pa.time64("ns")), [i * 1_000_000_000 for i in range(rows)]),
+        (pa.field("took", pa.duration("ms")), [i * 1500 for i in range(rows)]),
+        (pa.field("code", pa.binary(4)), [bytes([65 + i % 26] * 4) for i in range(rows)]),
+        (pa.field("lang", pa.dictionary(pa.int8(), pa.string())), [["en", "de", "fr"][i % 3] for i in range(rows)]),
+        (pa.field("nothing", pa.null()), [None] * rows),
+        (pa.field("flags", pa.list_(pa.bool_())), [[k % 2 == 0 for k in range(i % 4)] for i in range(rows)]),
+        (pa.field("holes", pa.list_(pa.float32(), 2)), [[i, None if i % 4 == 2 else i + 0.5] for i in range(rows)]),
+        (pa.field("bits", pa.list_(pa.bool_(), 3)), [[i % 2 == 0, True, i % 3 == 0] for i in range(rows)]),
+        (pa.field("packed", pa.struct([("a", pa.int32()), ("b", pa.float64())]), metadata={"lance-encoding:packed": "true"}),
+         [{"a": i, "b": i / 4} for i in range(rows)]),
+        (pa.field("blob", pa.large_binary(), metadata={"lance-encoding:blob": "true"}), [b"b" * (i % 5) for i in range(rows)]),
+        (pa.field("zipped", pa.string(), metadata={"lance-encoding:compression": "zstd"}), [f"{i % 7} of a long enough text" for i in range(rows)]),
+    ]
+    if version == "2.2":
+        columns.append((pa.field("attrs", pa.map_(pa.string(), pa.int32())), [[("a", i), ("b", None)][: i % 3] for i in range(rows)]))
+        text = pa.struct([("t", pa.string()), ("x", pa.int64())])
+        columns.append((pa.field("pair", text, metadata={"lance-encoding:packed": "true"}), [{"t": "t" * (i % 4), "x": i} for i in range(rows)]))
+    columns.append((pa.field("words", pa.list_(pa.string(), 2)), [None] * rows))
+    never = {"n", "packed", "pair", "blob"}
+    arrays = [pa.array([None if f.name not in never and i % 5 == 4 else v for i, v in enumerate(vs)], f.type) for f, vs in columns]
+    return pa.table(arrays, schema=pa.schema([f for f, _ in columns]))
 
 
 def main(directory: str) -> int:
@@ -67,6 +101,15 @@ def main(directory: str) -> int:
     uri = at("old-names.lance")
     lance.write_dataset(people(0, 3).select(["id"]), uri, enable_v2_manifest_paths=False)
     lance.write_dataset(people(3, 6).select(["id"]), uri, mode="append")
+
+    # Every type, in every file version: two fragments.
+    for version in ("2.0", "2.1", "2.2"):
+        uri = at(f"types-{version}.lance")
+        rows = kinds(230, version)
+        if version == "2.0":
+            rows = rows.drop_columns(["words"])
+        lance.write_dataset(rows.slice(0, 220), uri, data_storage_version=version)
+        lance.write_dataset(rows.slice(220), uri, mode="append")
 
     for file in [*root.glob("*/_transactions/*"), *root.glob("*/_versions/*.json")]:
         file.unlink()

@@ -51,6 +51,9 @@ func (o *OpenFragment) open(ctx context.Context, t *Table, f *Fragment, columns 
 	opened := map[*DataFile]*openFile{}
 	for _, c := range columns {
 		field := t.schema.Field(c)
+		if t.refused[c] != nil {
+			return t.refused[c]
+		}
 		o.columns = append(o.columns, field)
 		d, err := fileOf(f, &t.tops[c], field.Name)
 		if err != nil {
@@ -125,7 +128,7 @@ func (o *OpenFragment) openData(ctx context.Context, t *Table, d *DataFile) (*op
 func sourceOf(file *openFile, id int32, field arrow.Field) (columnSource, error) {
 	at := -1
 	for _, f := range file.Fields() {
-		if f.ParentID >= 0 {
+		if f.ParentID >= 0 || loose(&f) {
 			continue
 		}
 		at++
@@ -133,6 +136,9 @@ func sourceOf(file *openFile, id int32, field arrow.Field) (columnSource, error)
 			continue
 		}
 		have := file.Schema().Field(at)
+		if err := file.Refused(at); err != nil {
+			return columnSource{}, fail.Wrap(fail.CodeOf(err), err, "file %s", file.path)
+		}
 		if !arrow.TypeEqual(have.Type, field.Type) {
 			return columnSource{}, fail.New(fail.Unsupported, "column %q is %s in file %s and %s in the table, which is not readable", field.Name, have.Type, file.path, field.Type).
 				WithHint("Compact the dataset with Lance.")

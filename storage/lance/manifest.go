@@ -61,6 +61,9 @@ const (
 // field ids in pre-order; nil numbers them from 0.
 func FieldsOf(schema *arrow.Schema, ids []int32) ([]Field, error) { return file.FieldsOf(schema, ids) }
 
+// loose says that a field of a data file has no place in the tree of fields.
+func loose(f *Field) bool { return file.Loose(f) }
+
 // SchemaOf is the Arrow schema of a manifest.
 func SchemaOf(m *Manifest) (*arrow.Schema, error) { return file.SchemaOf(m.Fields, m.SchemaMetadata) }
 

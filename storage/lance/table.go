@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/lance/internal/file"
 )
 
 // Store is where a dataset lies, implemented by the caller, who also decides what
@@ -42,6 +43,7 @@ type Table struct {
 	store    Store
 	manifest *Manifest
 	schema   *arrow.Schema
+	refused  []error // why a column cannot be read, or nil
 	// tops[i] is the id of column i, with the ids of all that is below it.
 	tops []topField
 }
@@ -78,14 +80,14 @@ func OpenTable(ctx context.Context, store Store, at At) (*Table, error) {
 		return nil, fail.Wrap(fail.CodeOf(err), err, "%s", path)
 	}
 	t := &Table{store: store, manifest: m}
-	if t.schema, err = SchemaOf(m); err != nil {
+	if t.schema, t.refused, err = file.ReadSchema(m.Fields, m.SchemaMetadata); err != nil {
 		return nil, err
 	}
 	t.number()
 	return t, nil
 }
 
-// number lists the columns with the ids below them; SchemaOf has checked the tree.
+// number lists the columns with the ids below them; ReadSchema has checked the tree.
 func (t *Table) number() {
 	for _, f := range t.manifest.Fields {
 		if f.ParentID < 0 {
@@ -95,8 +97,12 @@ func (t *Table) number() {
 	}
 }
 
-// Schema is the columns. What no file of a fragment holds is NULL there.
+// Schema is the columns. What no file of a fragment holds is NULL there. A column
+// that cannot be read has the null type; see Refused.
 func (t *Table) Schema() *arrow.Schema { return t.schema }
+
+// Refused says why column i cannot be read (Unsupported), or nil.
+func (t *Table) Refused(i int) error { return t.refused[i] }
 
 // Version is the id of the version.
 func (t *Table) Version() uint64 { return t.manifest.Version }

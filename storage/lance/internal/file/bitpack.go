@@ -21,6 +21,9 @@ func readWord(b []byte, width int) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
+// word: the width is that of a machine word.
+func word(width int) bool { return width == 1 || width == 2 || width == 4 || width == 8 }
+
 func putWord(b []byte, width int, v uint64) {
 	switch width {
 	case 1:

@@ -47,8 +47,11 @@ func (p *storedPage) parseDictionary(e *pb.Encoding, buf []byte, items uint64) (
 		return values{}, corrupt("dictionary of %d items in %d bytes", items, len(buf))
 	}
 	n, sh := int(items), &p.col.leaf.shape
+	if sh.dim > 0 || sh.members != nil {
+		return values{}, unsupported("dictionaries of %s are not readable", sh.typ)
+	}
 	if !sh.variable() {
-		raw, err := decodeFixed(e, [][]byte{buf}, n, sh.width)
+		raw, err := decodeFixed(e, [][]byte{buf}, n, sh.storedBits())
 		return values{n: n, width: sh.width, fixed: raw}, err
 	}
 	if e.Kind != pb.Variable || len(buf) < 8 {
@@ -72,15 +75,19 @@ const maxChunkExpansion = 64 << 20
 
 // decodeIndices decodes a chunk of dictionary indices into the values they name.
 func (p *storedPage) decodeIndices(bufs [][]byte, n int) (values, error) {
-	e := p.layout.MiniBlock.Value
-	width := int(e.Bits / 8)
-	if e.Kind == pb.Rle && e.Inner != nil {
-		width = int(e.Inner.Bits / 8)
+	e, err := unwrapGeneral(p.layout.MiniBlock.Value, bufs)
+	if err != nil {
+		return values{}, err
 	}
-	if width != 1 && width != 2 && width != 4 && width != 8 {
-		return values{}, unsupported("dictionary indices of %d bits are not readable", e.Bits)
+	bits := e.Bits
+	if (e.Kind == pb.Rle || e.Kind == pb.ByteStreamSplit) && e.Inner != nil {
+		bits = e.Inner.Bits
 	}
-	raw, err := decodeFixed(e, bufs, n, width)
+	width := int(bits / 8)
+	if !word(width) {
+		return values{}, unsupported("dictionary indices of %d bits, encoded as %s, are not readable", bits, e.Kind)
+	}
+	raw, err := decodeFixed(e, bufs, n, uint64(width)*8)
 	if err != nil {
 		return values{}, err
 	}

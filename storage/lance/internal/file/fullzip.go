@@ -49,7 +49,7 @@ func (p *storedPage) validateFullZip(l *pb.FullZipLayout) error {
 		if len(p.buffers) != 2 {
 			return corrupt("full-zip page of variable width with %d buffers", len(p.buffers))
 		}
-		return p.checkZippedIndex(zippedVariable(l.Value))
+		return p.checkZippedIndex(p.zippedVariable(l.Value))
 	}
 	if err := fixedEncoding(l.Value, sh); err != nil {
 		return err
@@ -92,15 +92,11 @@ func fixedEncoding(e *pb.Encoding, sh *shape) error {
 		}
 		e = e.Inner
 	}
-	if e.Kind != pb.Flat || e.Scheme != 0 {
-		return unsupported("full-zip values encoded as %s are not readable", e.Kind)
+	if sh.bits || sh.members != nil || e.Kind != pb.Flat || e.Scheme != 0 {
+		return unsupported("full-zip values of %s encoded as %s are not readable", sh.typ, e.Kind)
 	}
-	want := sh.width
-	if sh.dim > 0 {
-		want = sh.itemWidth
-	}
-	if e.Bits != uint64(want)*8 {
-		return corrupt("values of %d bits where %d are due", e.Bits, want*8)
+	if want := sh.storedBits(); e.Bits != want {
+		return corrupt("values of %d bits where %d are due", e.Bits, want)
 	}
 	return nil
 }
@@ -242,7 +238,7 @@ func (p *storedPage) rowStarts(ctx context.Context, src Source) ([]uint64, error
 
 // unzip decodes the entries of consecutive rows and appends them.
 func (p *storedPage) unzip(buf []byte, rows rowRange, to *sink) error {
-	z, sh := p.zip(), &p.col.leaf.shape
+	z := p.zip()
 	run := levelRun{}
 	repMask := uint32(1)<<p.layout.FullZip.BitsRep - 1
 	starts := int64(0)
@@ -272,7 +268,7 @@ func (p *storedPage) unzip(buf []byte, rows rowRange, to *sink) error {
 		if def > p.levels.visible {
 			continue
 		}
-		n, err := p.unzipValue(buf[at:], z, sh, def, to)
+		n, err := p.unzipValue(buf[at:], z, def, to)
 		if err != nil {
 			return err
 		}
@@ -285,13 +281,14 @@ func (p *storedPage) unzip(buf []byte, rows rowRange, to *sink) error {
 }
 
 // unzipValue appends the value at the front of buf and returns its bytes there.
-func (p *storedPage) unzipValue(buf []byte, z zip, sh *shape, def uint16, to *sink) (int, error) {
+func (p *storedPage) unzipValue(buf []byte, z zip, def uint16, to *sink) (int, error) {
+	sh := &p.col.leaf.shape
 	if !sh.variable() {
 		if len(buf) < z.width {
 			return 0, corrupt("a value is cut off")
 		}
-		if err := checkItemValidity(buf[:z.skip], sh.dim, def); err != nil {
-			return 0, err
+		if z.skip > 0 {
+			to.addItemBits(buf[:z.skip], 0, sh.dim)
 		}
 		copy(to.values.extend(sh.width), buf[z.skip:z.width])
 		return z.width, nil
@@ -311,17 +308,4 @@ func (p *storedPage) unzipValue(buf []byte, z zip, sh *shape, def uint16, to *si
 	}
 	end := z.lenSize + int(n)
 	return end, p.addZipped(buf[z.lenSize:end], to)
-}
-
-// checkItemValidity refuses null items in a vector that is not null itself.
-func checkItemValidity(bits []byte, dim int, def uint16) error {
-	if def > 0 {
-		return nil
-	}
-	for j := range len(bits) * 8 {
-		if j < dim && bits[j/8]>>(j%8)&1 == 0 {
-			return unsupported("vectors with null items are not readable (item %d)", j)
-		}
-	}
-	return nil
 }

@@ -309,11 +309,6 @@ func (p *storedPage) decodeChunk(c *chunk, buf []byte) (decodedChunk, error) {
 	if err := p.checkLevels(c, d.levels); err != nil {
 		return d, err
 	}
-	if l.Value.HasValidity && l.Dictionary == nil {
-		if err := p.checkItems(bufs[0], c.values, d.levels.def); err != nil {
-			return d, err
-		}
-	}
 	d.vals, err = p.decodeValues(bufs, c.values)
 	return d, err
 }

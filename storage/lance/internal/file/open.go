@@ -25,7 +25,9 @@ type File struct {
 	minor  uint16
 	fields []pb.Field
 	schema *arrow.Schema
-	cols   []*column
+	// refused[i] says why top-level field i cannot be read.
+	refused []error
+	cols    []*column
 	// byTop[i] are the columns of top-level field i, in leaf order.
 	byTop [][]*column
 }
@@ -46,6 +48,8 @@ type storedPage struct {
 	buffers []span
 	layout  pb.PageLayout
 	levels  levelMap
+	limit   int64       // the file's size
+	blobs   *storedPage // the places of a blob page's values
 
 	symbols symbolTable // parsed once, guards itself
 
@@ -161,35 +165,110 @@ func (f *File) readSchema(r *metaReader, foot footer) error {
 		return corrupt("schema claims %d rows", desc.Rows)
 	}
 	f.rows, f.fields = int64(desc.Rows), desc.Fields
-	f.schema, err = SchemaOf(desc.Fields, desc.Metadata)
+	f.schema, f.refused, err = ReadSchema(desc.Fields, desc.Metadata)
 	return err
 }
 
+// columnsPlan is the columns of each top-level field, in file order; refused fields
+// take their columns too.
+func (f *File) columnsPlan() (perTop [][]*leaf, counts []int, err error) {
+	at := 0
+	for i, field := range f.schema.Fields() {
+		end := at + 1
+		for end < len(f.fields) && (f.fields[end].ParentID >= 0 || Loose(&f.fields[end])) {
+			end++
+		}
+		var leaves []*leaf
+		if f.refused[i] == nil {
+			leaves, err = collectLeaves(field, i, field.Name, nil, 0)
+		}
+		if err != nil && !fail.Is(err, fail.Unsupported) {
+			return nil, nil, err
+		}
+		if err != nil {
+			f.refused[i], leaves, err = err, nil, nil
+		}
+		n := len(leaves)
+		if n == 0 {
+			n = storedColumns(f.fields[at:end])
+		}
+		perTop, counts = append(perTop, leaves), append(counts, n)
+		at = end
+	}
+	return perTop, counts, nil
+}
+
+// storedColumns is how many columns a top-level field has whose type is unknown,
+// given with all fields below it: the leaves of its tree.
+func storedColumns(tree []pb.Field) int {
+	parents := map[int32]bool{}
+	for i := range tree {
+		parents[tree[i].ParentID] = true
+	}
+	n := 0
+	for i := range tree {
+		if !parents[tree[i].ID] && !Loose(&tree[i]) {
+			n++
+		}
+	}
+	return n
+}
+
 func (f *File) readColumns(r *metaReader, foot footer) error {
-	leaves, err := leavesOf(f.schema)
+	perTop, counts, err := f.columnsPlan()
 	if err != nil {
 		return err
 	}
-	if int64(foot.columns) != int64(len(leaves)) {
-		return corrupt("footer counts %d columns, the schema has %d leaves", foot.columns, len(leaves))
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	if int64(foot.columns) != int64(total) {
+		return f.wrongCount(foot, total)
 	}
 	table, err := r.read("column table", foot.cmoAt, 16*uint64(foot.columns))
 	if err != nil {
 		return err
 	}
 	f.byTop = make([][]*column, f.schema.NumFields())
-	for i, l := range leaves {
-		at, size := binary.LittleEndian.Uint64(table[16*i:]), binary.LittleEndian.Uint64(table[16*i+8:])
-		buf, err := r.read("metadata of column "+l.name, at, size)
+	at := 0
+	for top, leaves := range perTop {
+		for i, l := range leaves {
+			c := &column{leaf: l, index: at + i}
+			if err := f.readColumn(r, c, table[16*c.index:]); err != nil {
+				if !fail.Is(err, fail.Unsupported) {
+					return err
+				}
+				f.refused[top] = err
+				break
+			}
+			f.cols = append(f.cols, c)
+			f.byTop[top] = append(f.byTop[top], c)
+		}
+		at += counts[top]
+	}
+	return nil
+}
+
+// wrongCount is the error of a file whose columns are not those of its schema. A
+// column that cannot be read may be the cause.
+func (f *File) wrongCount(foot footer, total int) error {
+	for _, err := range f.refused {
 		if err != nil {
-			return err
+			return fail.Wrap(fail.Unsupported, err, "lance data file: %d columns where the schema gives %d", foot.columns, total)
 		}
-		c := &column{leaf: l, index: i}
-		if err := f.readPages(c, buf); err != nil {
-			return fail.Wrap(fail.CodeOf(err), err, "column %q (metadata at byte %d)", l.name, at)
-		}
-		f.cols = append(f.cols, c)
-		f.byTop[l.top] = append(f.byTop[l.top], c)
+	}
+	return corrupt("footer counts %d columns, the schema has %d leaves", foot.columns, total)
+}
+
+func (f *File) readColumn(r *metaReader, c *column, entry []byte) error {
+	at, size := binary.LittleEndian.Uint64(entry), binary.LittleEndian.Uint64(entry[8:])
+	buf, err := r.read("metadata of column "+c.leaf.name, at, size)
+	if err != nil {
+		return err
+	}
+	if err := f.readPages(c, buf); err != nil {
+		return fail.Wrap(fail.CodeOf(err), err, "column %q (metadata at byte %d)", c.leaf.name, at)
 	}
 	return nil
 }
@@ -225,7 +304,7 @@ func (f *File) readPage(c *column, meta *pb.Page) (*storedPage, error) {
 	if meta.Rows > uint64(f.rows) {
 		return nil, corrupt("it claims %d of the file's %d rows", meta.Rows, f.rows)
 	}
-	p := &storedPage{col: c, rows: int64(meta.Rows)}
+	p := &storedPage{col: c, rows: int64(meta.Rows), limit: f.size}
 	for i, off := range meta.BufferOffsets {
 		size := meta.BufferSizes[i]
 		if off > uint64(f.size) || size > uint64(f.size)-off {
@@ -246,8 +325,12 @@ func (f *File) NumRows() int64 { return f.rows }
 // Size is the file's bytes, as given to Open.
 func (f *File) Size() int64 { return f.size }
 
-// Schema is the Arrow schema, rebuilt from the Lance fields.
+// Schema is the Arrow schema, rebuilt from the Lance fields. A column that cannot
+// be read has the null type; see Refused.
 func (f *File) Schema() *arrow.Schema { return f.schema }
+
+// Refused says why column i of the schema cannot be read (Unsupported), or nil.
+func (f *File) Refused(i int) error { return f.refused[i] }
 
 // Fields are the Lance fields with their ids, in pre-order. Do not change them.
 func (f *File) Fields() []pb.Field { return f.fields }

@@ -13,12 +13,16 @@ func (p *storedPage) validate() error {
 	var layers []pb.Layer
 	var err error
 	switch l := p.layout; {
+	case p.col.leaf.shape.empty() && l.Constant == nil:
+		err = corrupt("a page of nulls with values")
 	case l.MiniBlock != nil:
 		layers, err = l.MiniBlock.Layers, p.validateMiniBlock(l.MiniBlock)
 	case l.FullZip != nil:
 		layers, err = l.FullZip.Layers, p.validateFullZip(l.FullZip)
 	case l.Constant != nil:
 		layers, err = l.Constant.Layers, p.validateConstant(l.Constant)
+	case l.Blob != nil:
+		layers, err = l.Blob.Layers, p.blobPage(l.Blob)
 	default:
 		err = unsupported("page layout %d is not readable", l.Other)
 	}
@@ -80,19 +84,22 @@ func (p *storedPage) constantValue(ctx context.Context, src Source) ([]byte, err
 // read appends the page rows of the ranges (ascending, disjoint, within the
 // page) to the sink.
 func (p *storedPage) read(ctx context.Context, src Source, ranges []rowRange, to *sink) error {
-	var err error
-	switch {
-	case p.layout.MiniBlock != nil:
-		err = p.readMiniBlock(ctx, src, ranges, to)
-	case p.layout.FullZip != nil:
-		err = p.readFullZip(ctx, src, ranges, to)
-	default:
-		err = p.readConstant(ctx, src, ranges, to)
-	}
-	if err != nil {
+	if err := p.readLayout(ctx, src, ranges, to); err != nil {
 		return fail.Wrap(fail.CodeOf(err), err, "column %q, page %d", p.col.leaf.name, p.index)
 	}
 	return nil
+}
+
+func (p *storedPage) readLayout(ctx context.Context, src Source, ranges []rowRange, to *sink) error {
+	switch {
+	case p.layout.MiniBlock != nil:
+		return p.readMiniBlock(ctx, src, ranges, to)
+	case p.layout.FullZip != nil:
+		return p.readFullZip(ctx, src, ranges, to)
+	case p.layout.Blob != nil:
+		return p.readBlobs(ctx, src, ranges, to)
+	}
+	return p.readConstant(ctx, src, ranges, to)
 }
 
 func (p *storedPage) readConstant(ctx context.Context, src Source, ranges []rowRange, to *sink) error {

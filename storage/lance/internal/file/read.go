@@ -69,6 +69,9 @@ func (f *File) topOf(columns []string) ([]int, error) {
 	var out []int
 	if columns == nil {
 		for i := range f.schema.NumFields() {
+			if f.refused[i] != nil {
+				return nil, f.refused[i]
+			}
 			out = append(out, i)
 		}
 		return out, nil
@@ -77,6 +80,9 @@ func (f *File) topOf(columns []string) ([]int, error) {
 		at := f.schema.FieldIndices(name)
 		if len(at) == 0 {
 			return nil, fail.New(fail.UndefinedColumn, "lance: the file has no column %q", name)
+		}
+		if f.refused[at[0]] != nil {
+			return nil, f.refused[at[0]]
 		}
 		out = append(out, at[0])
 	}
@@ -235,6 +241,9 @@ func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n in
 	s.values.b = bytesOf(dst)
 	s.values.reserve(n * c.leaf.shape.width)
 	if err := c.read(ctx, f.src, runs, s); err != nil {
+		return Vectors{}, err
+	}
+	if err := s.checkItems(); err != nil {
 		return Vectors{}, err
 	}
 	out := Vectors{Dim: c.leaf.shape.dim, Values: floatsOf(s.values.used()), Nulls: s.nodes[0].valid.nulls}

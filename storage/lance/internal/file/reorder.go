@@ -34,13 +34,13 @@ func gather(data arrow.ArrayData, order []int32, mem memory.Allocator) arrow.Arr
 		for _, c := range data.Children() {
 			children = append(children, gather(c, order, mem))
 		}
+	case *arrow.NullType:
+		return array.NewData(t, len(order), []*memory.Buffer{nil}, nil, len(order), 0)
 	case *arrow.FixedSizeListType:
-		items := data.Children()[0]
-		width := t.Elem().(arrow.FixedWidthDataType).BitWidth() / 8 * int(t.Len())
-		vals := gatherFixed(items.Buffers()[1], order, width, mem)
-		children = append(children, array.NewData(t.Elem(), len(order)*int(t.Len()), []*memory.Buffer{nil, vals}, nil, 0, 0))
-		vals.Release()
-	case *arrow.ListType, *arrow.LargeListType:
+		children = append(children, gatherVectors(data.Children()[0], order, int(t.Len()), mem))
+	case *arrow.BooleanType:
+		bufs = append(bufs, gatherBits(data.Buffers()[1], order, mem))
+	case *arrow.ListType, *arrow.LargeListType, *arrow.MapType:
 		width := 4
 		if t.ID() == arrow.LARGE_LIST {
 			width = 8
@@ -69,6 +69,35 @@ func gather(data arrow.ArrayData, order []int32, mem memory.Allocator) arrow.Arr
 		c.Release()
 	}
 	return out
+}
+
+// gatherVectors picks vectors of dim items.
+func gatherVectors(items arrow.ArrayData, order []int32, dim int, mem memory.Allocator) arrow.ArrayData {
+	width := items.DataType().(arrow.FixedWidthDataType).BitWidth() / 8 * dim
+	if width == 0 || items.NullN() > 0 { // item by item
+		each := make([]int32, 0, len(order)*dim)
+		for _, i := range order {
+			for j := range dim {
+				each = append(each, i*int32(dim)+int32(j))
+			}
+		}
+		return gather(items, each, mem)
+	}
+	vals := gatherFixed(items.Buffers()[1], order, width, mem)
+	defer vals.Release()
+	return array.NewData(items.DataType(), len(order)*dim, []*memory.Buffer{nil, vals}, nil, 0, 0)
+}
+
+func gatherBits(in *memory.Buffer, order []int32, mem memory.Allocator) *memory.Buffer {
+	g := growBuf{mem: mem}
+	bits := g.extend(int(bitutil.BytesForBits(int64(len(order)))))
+	clear(bits)
+	for k, i := range order {
+		if bitutil.BitIsSet(in.Bytes(), int(i)) {
+			bitutil.SetBit(bits, k)
+		}
+	}
+	return g.buffer()
 }
 
 func gatherFixed(in *memory.Buffer, order []int32, width int, mem memory.Allocator) *memory.Buffer {

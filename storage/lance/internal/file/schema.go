@@ -1,8 +1,6 @@
 package file
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,87 +8,6 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/lance/internal/pb"
 )
-
-// simpleTypes are the types whose logical name has no parameters.
-var simpleTypes = map[string]arrow.DataType{
-	"string":       arrow.BinaryTypes.String,
-	"large_string": arrow.BinaryTypes.LargeString,
-	"binary":       arrow.BinaryTypes.Binary,
-	"large_binary": arrow.BinaryTypes.LargeBinary,
-	"int8":         arrow.PrimitiveTypes.Int8,
-	"int16":        arrow.PrimitiveTypes.Int16,
-	"int32":        arrow.PrimitiveTypes.Int32,
-	"int64":        arrow.PrimitiveTypes.Int64,
-	"uint8":        arrow.PrimitiveTypes.Uint8,
-	"uint16":       arrow.PrimitiveTypes.Uint16,
-	"uint32":       arrow.PrimitiveTypes.Uint32,
-	"uint64":       arrow.PrimitiveTypes.Uint64,
-	"halffloat":    arrow.FixedWidthTypes.Float16,
-	"float":        arrow.PrimitiveTypes.Float32,
-	"double":       arrow.PrimitiveTypes.Float64,
-	"date32:day":   arrow.FixedWidthTypes.Date32,
-}
-
-var logicalNames = func() map[arrow.Type]string {
-	m := map[arrow.Type]string{}
-	for name, t := range simpleTypes {
-		m[t.ID()] = name
-	}
-	return m
-}()
-
-var timeUnits = map[string]arrow.TimeUnit{
-	"s": arrow.Second, "ms": arrow.Millisecond, "us": arrow.Microsecond, "ns": arrow.Nanosecond,
-}
-
-// leafLogical is the logical type of a leaf, or an error naming the type.
-func leafLogical(t arrow.DataType) (string, error) {
-	switch dt := t.(type) {
-	case *arrow.FixedSizeListType:
-		item, ok := logicalNames[dt.Elem().ID()]
-		if w, fixed := dt.Elem().(arrow.FixedWidthDataType); ok && fixed && w.BitWidth() >= 8 && dt.Len() > 0 {
-			return fmt.Sprintf("fixed_size_list:%s:%d", item, dt.Len()), nil
-		}
-	case *arrow.TimestampType:
-		zone := dt.TimeZone
-		if zone == "" {
-			zone = "-"
-		}
-		return "timestamp:" + dt.Unit.String() + ":" + zone, nil
-	default:
-		if name, ok := logicalNames[t.ID()]; ok {
-			return name, nil
-		}
-	}
-	return "", fail.New(fail.Unsupported, "lance: Arrow type %s cannot be stored", t)
-}
-
-// arrowLeaf is the Arrow type of a leaf's logical type.
-func arrowLeaf(logical string) (arrow.DataType, error) {
-	if t, ok := simpleTypes[logical]; ok {
-		return t, nil
-	}
-	if rest, ok := strings.CutPrefix(logical, "fixed_size_list:"); ok {
-		at := strings.LastIndexByte(rest, ':')
-		if at > 0 {
-			item, known := simpleTypes[rest[:at]]
-			dim, err := strconv.ParseInt(rest[at+1:], 10, 32)
-			if _, fixed := item.(arrow.FixedWidthDataType); known && fixed && err == nil && dim > 0 {
-				return arrow.FixedSizeListOfField(int32(dim), arrow.Field{Name: "item", Type: item, Nullable: true}), nil
-			}
-		}
-	}
-	if rest, ok := strings.CutPrefix(logical, "timestamp:"); ok {
-		unit, zone, _ := strings.Cut(rest, ":")
-		if u, known := timeUnits[unit]; known {
-			if zone == "-" {
-				zone = ""
-			}
-			return &arrow.TimestampType{Unit: u, TimeZone: zone}, nil
-		}
-	}
-	return nil, fail.New(fail.Unsupported, "lance: logical type %q cannot be read", logical)
-}
 
 // FieldsOf is the schema as Lance's flat pre-order list. ids gives the field ids
 // in pre-order; nil numbers them from 0.
@@ -147,6 +64,9 @@ func (b *fieldBuilder) add(f arrow.Field, parent int32) error {
 			b.out[at].LogicalType = "large_list.struct"
 		}
 		return b.add(t.ElemField(), id)
+	case *arrow.MapType:
+		b.out[at].Type, b.out[at].LogicalType = pb.Repeated, "map"
+		return b.add(t.ElemField(), id)
 	}
 	var err error
 	b.out[at].LogicalType, err = leafLogical(f.Type)
@@ -154,72 +74,123 @@ func (b *fieldBuilder) add(f arrow.Field, parent int32) error {
 }
 
 // SchemaOf is the Arrow schema of Lance's flat field list. metadata becomes the
-// schema's own.
+// schema's own. A type that cannot be read is an error.
 func SchemaOf(fields []pb.Field, metadata map[string]string) (*arrow.Schema, error) {
+	schema, refused, err := ReadSchema(fields, metadata)
+	for i := 0; err == nil && i < len(refused); i++ {
+		err = refused[i]
+	}
+	return schema, err
+}
+
+// ReadSchema is SchemaOf for readers: refused[i] says why the top-level field i
+// cannot be read, and its Arrow type is then null. Only a damaged list is an error.
+func ReadSchema(fields []pb.Field, metadata map[string]string) (schema *arrow.Schema, refused []error, err error) {
 	p := fieldParser{fields: fields}
 	var out []arrow.Field
 	for p.at < len(fields) {
+		p.refused = nil
 		f, err := p.next(-1, 0)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, f)
+		if p.refused != nil {
+			f.Type = arrow.Null
+		}
+		out, refused = append(out, f), append(refused, p.refused)
 	}
 	var md *arrow.Metadata
 	if len(metadata) > 0 {
 		m := arrow.MetadataFrom(metadata)
 		md = &m
 	}
-	return arrow.NewSchema(out, md), nil
+	return arrow.NewSchema(out, md), refused, nil
 }
 
 type fieldParser struct {
-	fields []pb.Field
-	at     int
+	fields  []pb.Field
+	at      int
+	refused error // the first type below the current top-level field that cannot be read
 }
 
 // maxNesting bounds the depth of schemas read from bytes.
 const maxNesting = 32
 
+func (p *fieldParser) refuse(f *pb.Field, err error) {
+	if p.refused == nil {
+		p.refused = fail.Wrap(fail.CodeOf(err), err, "lance: column %q", f.Name)
+	}
+}
+
 func (p *fieldParser) next(parent int32, depth int) (arrow.Field, error) {
-	f := p.fields[p.at]
+	f := &p.fields[p.at]
 	if f.ParentID != parent || depth > maxNesting {
 		return arrow.Field{}, fail.New(fail.Corrupt, "lance: schema field %d (%q) has parent %d where %d is due", p.at, f.Name, f.ParentID, parent)
 	}
 	p.at++
-	out := arrow.Field{Name: f.Name, Nullable: f.Nullable}
+	out := arrow.Field{Name: f.Name, Type: arrow.Null, Nullable: f.Nullable}
 	if len(f.Metadata) > 0 {
 		out.Metadata = arrow.MetadataFrom(f.Metadata)
 	}
 	var children []arrow.Field
-	nested := f.LogicalType == "struct" || strings.HasPrefix(f.LogicalType, "list") || strings.HasPrefix(f.LogicalType, "large_list")
-	for nested && p.at < len(p.fields) && p.fields[p.at].ParentID == f.ID {
+	for p.at < len(p.fields) && p.fields[p.at].ParentID == f.ID && f.ID >= 0 {
 		c, err := p.next(f.ID, depth+1)
 		if err != nil {
 			return out, err
 		}
 		children = append(children, c)
 	}
-	var err error
+	if f.LogicalType == "struct" && len(children) == 0 {
+		for p.at < len(p.fields) && Loose(&p.fields[p.at]) {
+			p.at++
+		}
+	}
+	t, err := typeOf(f, children)
+	if err != nil && !fail.Is(err, fail.Unsupported) {
+		return out, err
+	}
+	if err != nil {
+		p.refuse(f, err)
+		return out, nil
+	}
+	out.Type = t
+	return out, nil
+}
+
+// Loose: the field belongs to the struct before it but has no place in the tree, as
+// the parts of a blob's description in a data file.
+func Loose(f *pb.Field) bool { return f.ID < 0 && f.ParentID < 0 }
+
+// typeOf is the Arrow type of a field with its children.
+func typeOf(f *pb.Field, children []arrow.Field) (arrow.DataType, error) {
+	if f.LogicalType == "struct" && (f.Metadata["lance-encoding:blob"] == "true" || f.Metadata["ARROW:extension:name"] == "lance.blob.v2") {
+		return nil, fail.New(fail.Unsupported, "blobs of version 2, which may lie in files of their own, cannot be read")
+	}
 	switch f.LogicalType {
 	case "struct":
 		if len(children) == 0 {
-			return out, fail.New(fail.Unsupported, "lance: struct %q has no fields", f.Name)
+			return nil, fail.New(fail.Unsupported, "a struct without fields cannot be read")
 		}
-		out.Type = arrow.StructOf(children...)
-	case "list", "list.struct", "large_list", "large_list.struct":
+		return arrow.StructOf(children...), nil
+	case "list", "list.struct", "large_list", "large_list.struct", "map":
 		if len(children) != 1 {
-			return out, fail.New(fail.Corrupt, "lance: list %q has %d item fields", f.Name, len(children))
-		}
-		out.Type = arrow.ListOfField(children[0])
-		if strings.HasPrefix(f.LogicalType, "large") {
-			out.Type = arrow.LargeListOfField(children[0])
+			return nil, fail.New(fail.Corrupt, "lance: %s %q has %d item fields", f.LogicalType, f.Name, len(children))
 		}
 	default:
-		out.Type, err = arrowLeaf(f.LogicalType)
-		if err != nil {
-			err = fail.Wrap(fail.CodeOf(err), err, "lance: column %q", f.Name)
+		if len(children) > 0 {
+			return nil, fail.New(fail.Unsupported, "the logical type %q cannot be read", f.LogicalType)
 		}
+		return arrowLeaf(f.LogicalType)
 	}
-	return out, err
+	if f.LogicalType == "map" {
+		entries, ok := children[0].Type.(*arrow.StructType)
+		if !ok || entries.NumFields() != 2 || entries.Field(0).Nullable {
+			return nil, fail.New(fail.Unsupported, "a map with entries of type %s cannot be read", children[0].Type)
+		}
+		return arrow.MapOfFields(entries.Field(0), entries.Field(1)), nil
+	}
+	if strings.HasPrefix(f.LogicalType, "large") {
+		return arrow.LargeListOfField(children[0]), nil
+	}
+	return arrow.ListOfField(children[0]), nil
 }

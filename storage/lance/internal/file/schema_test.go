@@ -56,21 +56,40 @@ func TestSchemaRoundTrip(t *testing.T) {
 
 func TestLogicalNames(t *testing.T) {
 	for want, typ := range map[string]arrow.DataType{
-		"fixed_size_list:float:768":   vectorType(768),
-		"fixed_size_list:halffloat:3": arrow.FixedSizeListOf(3, arrow.FixedWidthTypes.Float16),
-		"timestamp:us:UTC":            &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
-		"timestamp:ms:-":              &arrow.TimestampType{Unit: arrow.Millisecond},
-		"large_binary":                arrow.BinaryTypes.LargeBinary,
-		"date32:day":                  arrow.FixedWidthTypes.Date32,
-		"double":                      arrow.PrimitiveTypes.Float64,
+		"fixed_size_list:float:768":         vectorType(768),
+		"fixed_size_list:halffloat:3":       arrow.FixedSizeListOf(3, arrow.FixedWidthTypes.Float16),
+		"timestamp:us:UTC":                  &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+		"timestamp:ms:-":                    &arrow.TimestampType{Unit: arrow.Millisecond},
+		"large_binary":                      arrow.BinaryTypes.LargeBinary,
+		"date32:day":                        arrow.FixedWidthTypes.Date32,
+		"double":                            arrow.PrimitiveTypes.Float64,
+		"bool":                              arrow.FixedWidthTypes.Boolean,
+		"null":                              arrow.Null,
+		"date64:ms":                         arrow.FixedWidthTypes.Date64,
+		"time32:ms":                         arrow.FixedWidthTypes.Time32ms,
+		"time64:ns":                         arrow.FixedWidthTypes.Time64ns,
+		"duration:us":                       arrow.FixedWidthTypes.Duration_us,
+		"fixed_size_binary:16":              &arrow.FixedSizeBinaryType{ByteWidth: 16},
+		"decimal:128:12:2":                  &arrow.Decimal128Type{Precision: 12, Scale: 2},
+		"decimal:256:50:-3":                 &arrow.Decimal256Type{Precision: 50, Scale: -3},
+		"fixed_size_list:bool:8":            arrow.FixedSizeListOf(8, arrow.FixedWidthTypes.Boolean),
+		"fixed_size_list:decimal:128:5:1:4": arrow.FixedSizeListOf(4, &arrow.Decimal128Type{Precision: 5, Scale: 1}),
+		"fixed_size_list:timestamp:us:-:4":  arrow.FixedSizeListOf(4, &arrow.TimestampType{Unit: arrow.Microsecond}),
 	} {
 		got, err := leafLogical(typ)
 		if err != nil || got != want {
 			t.Errorf("%s is %q, %v; want %q", typ, got, err, want)
 		}
+		if back, err := arrowLeaf(want); err != nil || !arrow.TypeEqual(back, typ) {
+			t.Errorf("%q is %v, %v; want %s", want, back, err, typ)
+		}
+	}
+	if got, err := arrowLeaf("dict:timestamp:us:UTC:int8:false"); err != nil || got.String() != "timestamp[us, tz=UTC]" {
+		t.Errorf("a dictionary is read as %v, %v", got, err)
 	}
 	for _, bad := range []string{
-		"", "null", "bool", "decimal:128:9:2", "fixed_size_list:float:0", "fixed_size_list:float:-1", "fixed_size_list:float:99999999999",
+		"", "decimal:128:39:2", "decimal:128:9", "decimal:64:9:2", "decimal:128:3:7", "time32:us", "duration:h", "fixed_size_binary:0",
+		"fixed_size_binary:x", "fixed_size_list:null:3", "dict:int8", "dict:blob:int8:false", "fixed_size_list:float:0", "fixed_size_list:float:-1", "fixed_size_list:float:99999999999",
 		"fixed_size_list:string:3", "fixed_size_list:3", "timestamp:h:UTC", "struct", "list", "fixed_size_list:fixed_size_list:float:2:3",
 	} {
 		if typ, err := arrowLeaf(bad); !fail.Is(err, fail.Unsupported) {
@@ -97,6 +116,17 @@ func TestSchemaRefused(t *testing.T) {
 		if s, err := SchemaOf(fields, nil); !fail.Is(err, fail.Corrupt) && !fail.Is(err, fail.Unsupported) {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
+	}
+	good := []pb.Field{leaf(0, -1, "int32"), leaf(1, -1, "struct"), leaf(2, 1, "odd"), leaf(3, 1, "int8"), leaf(4, -1, "string"), leaf(5, -1, "struct"), leaf(-1, -1, "uint8"), leaf(6, -1, "bool")}
+	s, refused, err := ReadSchema(good, nil)
+	if err != nil || s.NumFields() != 5 || refused[0] != nil || !fail.Is(refused[1], fail.Unsupported) || refused[2] != nil || refused[3] == nil || refused[4] != nil {
+		t.Errorf("%v, %v, %v", s, refused, err)
+	}
+	if n := storedColumns(good[1:4]); n != 2 {
+		t.Errorf("a struct of two counts %d columns", n)
+	}
+	if n := storedColumns(good[5:7]); n != 1 {
+		t.Errorf("a struct with a loose part counts %d columns", n)
 	}
 	deep := []pb.Field{leaf(0, -1, "struct")}
 	for i := int32(1); i < 100; i++ {

@@ -1,6 +1,8 @@
 package file
 
 import (
+	"strings"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -26,15 +28,36 @@ type node struct {
 // shape is how the values of a leaf lie in memory.
 type shape struct {
 	typ arrow.DataType
-	// width is the bytes of one value, 0 for variable width.
+	// width is the bytes of one value while it is read, 0 for variable width and
+	// for the null type.
 	width int
+	// bits: the values (of a vector: the items) are booleans, stored as bits and
+	// one byte each while they are read.
+	bits bool
 	// offsetBits is 32 or 64 for variable width.
 	offsetBits int
 	// dim and itemWidth describe vectors; dim is 0 otherwise.
 	dim, itemWidth int
+	// members are the fields of a packed struct, whose values lie one behind the
+	// other in each row.
+	members []shape
 }
 
-func (s *shape) variable() bool { return s.width == 0 }
+func (s *shape) variable() bool { return s.offsetBits > 0 }
+
+// empty: the null type, which has no values.
+func (s *shape) empty() bool { return s.width == 0 && s.offsetBits == 0 }
+
+// storedBits is the bits of one value, or item of a vector, in a file.
+func (s *shape) storedBits() uint64 {
+	switch {
+	case s.bits:
+		return 1
+	case s.dim > 0:
+		return uint64(s.itemWidth) * 8
+	}
+	return uint64(s.width) * 8
+}
 
 // leaf is one column of a file: a path of nodes, outermost first, and the shape
 // of its values.
@@ -90,6 +113,9 @@ func collectLeaves(f arrow.Field, top int, name string, path []node, depth int) 
 	}
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
+		if packed(f) {
+			break
+		}
 		var out []*leaf
 		for i, c := range t.Fields() {
 			sub, err := collectLeaves(c, top, name+"."+c.Name, appendNode(path, node{nodeStruct, i, f.Nullable}), depth+1)
@@ -102,6 +128,8 @@ func collectLeaves(f arrow.Field, top int, name string, path []node, depth int) 
 	case *arrow.ListType:
 		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList, nullable: f.Nullable}), depth+1)
 	case *arrow.LargeListType:
+		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList, nullable: f.Nullable}), depth+1)
+	case *arrow.MapType:
 		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList, nullable: f.Nullable}), depth+1)
 	}
 	sh, err := shapeOf(f.Type)
@@ -133,22 +161,60 @@ func (l *leaf) number() {
 	}
 }
 
+// packed: the struct is one column, its members side by side in each row.
+func packed(f arrow.Field) bool {
+	for _, key := range []string{"packed", "lance-encoding:packed"} {
+		if v, ok := f.Metadata.GetValue(key); ok && strings.EqualFold(v, "true") {
+			return true
+		}
+	}
+	return false
+}
+
 func shapeOf(t arrow.DataType) (shape, error) {
 	switch dt := t.(type) {
+	case *arrow.NullType:
+		return shape{typ: t}, nil
+	case *arrow.BooleanType:
+		return shape{typ: t, width: 1, bits: true}, nil
 	case *arrow.StringType, *arrow.BinaryType:
 		return shape{typ: t, offsetBits: 32}, nil
 	case *arrow.LargeStringType, *arrow.LargeBinaryType:
 		return shape{typ: t, offsetBits: 64}, nil
 	case *arrow.FixedSizeListType:
-		item, ok := dt.Elem().(arrow.FixedWidthDataType)
-		if ok && item.BitWidth()%8 == 0 && item.BitWidth() > 0 && item.BitWidth() <= 64 && dt.Len() > 0 {
-			w := item.BitWidth() / 8
-			return shape{typ: t, width: w * int(dt.Len()), dim: int(dt.Len()), itemWidth: w}, nil
+		item, err := shapeOf(dt.Elem())
+		if err == nil && vectorItem(dt.Elem()) && dt.Len() > 0 {
+			return shape{typ: t, width: item.width * int(dt.Len()), bits: item.bits, dim: int(dt.Len()), itemWidth: item.width}, nil
 		}
+	case *arrow.StructType:
+		return packedShape(dt)
 	case arrow.FixedWidthDataType:
-		if dt.BitWidth()%8 == 0 && dt.BitWidth() > 0 && dt.BitWidth() <= 64 {
+		if dt.BitWidth()%8 == 0 && dt.BitWidth() > 0 {
 			return shape{typ: t, width: dt.BitWidth() / 8}, nil
 		}
 	}
 	return shape{}, fail.New(fail.Unsupported, "type %s is not supported", t)
+}
+
+// packedShape is the shape of a packed struct: rows of one width, or rows with
+// lengths in them when a member has no width of its own.
+func packedShape(t *arrow.StructType) (shape, error) {
+	out := shape{typ: t}
+	variable := false
+	for _, f := range t.Fields() {
+		m, err := shapeOf(f.Type)
+		if err != nil {
+			return out, err
+		}
+		if m.members != nil || m.bits || (m.width == 0 && !m.variable()) {
+			return out, fail.New(fail.Unsupported, "packed structs with members of type %s are not supported", f.Type)
+		}
+		variable = variable || m.variable()
+		out.width += m.width
+		out.members = append(out.members, m)
+	}
+	if variable {
+		out.width, out.offsetBits = 0, 64
+	}
+	return out, nil
 }

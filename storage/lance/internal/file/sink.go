@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -19,6 +20,7 @@ type sink struct {
 	// values is the fixed-width values, or the bytes of the variable-width ones.
 	values  growBuf
 	offsets growBuf // variable width: len+1 offsets of the type's width
+	items   bitmap  // validity of the items of vectors
 }
 
 // nodeSink is the validity of one path node and, for a list, its offsets.
@@ -31,14 +33,20 @@ type nodeSink struct {
 
 func newSink(l *leaf, field arrow.Field, mem memory.Allocator) *sink {
 	s := &sink{leaf: l, nodes: make([]nodeSink, len(l.path)), values: growBuf{mem: mem}, offsets: growBuf{mem: mem}}
+	s.items.buf.mem = mem
 	t := field.Type
 	for i, n := range l.path {
 		ns := &s.nodes[i]
 		ns.valid.buf.mem, ns.offsets.mem = mem, mem
 		switch dt := t.(type) {
 		case *arrow.StructType:
-			t = dt.Field(n.child).Type
+			if n.kind == nodeStruct {
+				t = dt.Field(n.child).Type
+			}
 		case *arrow.ListType:
+			t = dt.Elem()
+			ns.putOffset()
+		case *arrow.MapType:
 			t = dt.Elem()
 			ns.putOffset()
 		case *arrow.LargeListType:
@@ -56,6 +64,7 @@ func newSink(l *leaf, field arrow.Field, mem memory.Allocator) *sink {
 func (s *sink) release() {
 	s.values.release()
 	s.offsets.release()
+	s.items.buf.release()
 	for i := range s.nodes {
 		s.nodes[i].valid.buf.release()
 		s.nodes[i].offsets.release()
@@ -109,6 +118,48 @@ func (s *sink) addValues(data []byte, offs []uint32) {
 	out := s.offsets.extend(4 * (len(offs) - 1))
 	for i, o := range offs[1:] {
 		binary.LittleEndian.PutUint32(out[4*i:], uint32(base)+(o-offs[0]))
+	}
+}
+
+// addItemBits appends the validity of items, bits [from, to), set where valid;
+// their values follow.
+func (s *sink) addItemBits(bits []byte, from, to int) {
+	s.evenItems()
+	for i := from; i < to; {
+		if bits[i/8]>>(i%8)&1 == 0 {
+			s.items.addNull()
+			i++
+			continue
+		}
+		j := i + 1
+		for j < to && bits[j/8]>>(j%8)&1 == 1 {
+			j++
+		}
+		s.items.addValid(j - i)
+		i = j
+	}
+}
+
+// checkItems refuses null items of vectors that are not null themselves.
+func (s *sink) checkItems() error {
+	if s.items.nulls == 0 {
+		return nil
+	}
+	s.evenItems()
+	valid, dim := &s.nodes[len(s.nodes)-1].valid, s.leaf.shape.dim
+	for i := range s.items.n {
+		if bitutil.BitIsSet(s.items.buf.used(), i) || (valid.nulls > 0 && !bitutil.BitIsSet(valid.buf.used(), i/dim)) {
+			continue
+		}
+		return unsupported("column %q: vector %d has a null item at position %d", s.leaf.name, i/dim, i%dim)
+	}
+	return nil
+}
+
+// evenItems makes the item validity as long as the values so far.
+func (s *sink) evenItems() {
+	if n := s.values.n/s.leaf.shape.itemWidth - s.items.n; n > 0 {
+		s.items.addValid(n)
 	}
 }
 
@@ -275,6 +326,9 @@ func buildArray(t arrow.DataType, sinks []*sink, depth int) (arrow.ArrayData, er
 		}
 	}()
 	bufs = append(bufs, n.valid.buffer())
+	if s.leaf.path[depth].kind == nodeLeaf {
+		return s.leafArray(t, bufs[0])
+	}
 	switch dt := t.(type) {
 	case *arrow.StructType:
 		for i := 0; i < len(sinks); {
@@ -293,9 +347,9 @@ func buildArray(t arrow.DataType, sinks []*sink, depth int) (arrow.ArrayData, er
 			}
 			i = j
 		}
-	case *arrow.ListType, *arrow.LargeListType:
+	case arrow.ListLikeType:
 		bufs = append(bufs, n.offsets.buffer())
-		c, err := buildArray(dt.(arrow.ListLikeType).Elem(), sinks, depth+1)
+		c, err := buildArray(dt.Elem(), sinks, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -303,15 +357,6 @@ func buildArray(t arrow.DataType, sinks []*sink, depth int) (arrow.ArrayData, er
 		if int64(c.Len()) != n.items {
 			return nil, corrupt("list of column %q: %d elements against %d of its child", s.leaf.name, n.items, c.Len())
 		}
-	case *arrow.FixedSizeListType:
-		vals := s.values.buffer()
-		children = append(children, array.NewData(dt.Elem(), count*int(dt.Len()), []*memory.Buffer{nil, vals}, nil, 0, 0))
-		vals.Release()
-	default:
-		if s.leaf.shape.variable() {
-			bufs = append(bufs, s.offsets.buffer())
-		}
-		bufs = append(bufs, s.values.buffer())
 	}
 	return array.NewData(t, count, bufs, children, nulls, 0), nil
 }

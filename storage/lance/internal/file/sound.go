@@ -41,7 +41,7 @@ func sound(data arrow.ArrayData, column string) error {
 	switch t := data.DataType().(type) {
 	case *arrow.FixedSizeListType:
 		need = end * int(t.Len())
-	case *arrow.ListType:
+	case *arrow.ListType, *arrow.MapType:
 		if need = 0; data.Len() > 0 {
 			need = int(int32(binary.LittleEndian.Uint32(data.Buffers()[1].Bytes()[4*end:])))
 		}

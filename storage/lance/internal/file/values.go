@@ -16,10 +16,17 @@ type values struct {
 	fixed []byte
 	offs  []uint32 // n+1, into data
 	data  []byte
+	// items is the validity of the items of vectors of dim, n*dim bits; nil when
+	// none is null.
+	items []byte
+	dim   int
 }
 
 // addTo appends values [from, to) to the sink.
 func (v *values) addTo(s *sink, from, to int) error {
+	if v.items != nil {
+		s.addItemBits(v.items, from*v.dim, to*v.dim)
+	}
 	if v.width > 0 {
 		copy(s.values.extend((to-from)*v.width), v.fixed[from*v.width:to*v.width])
 		return nil
@@ -46,7 +53,7 @@ func decodeLevels(e *pb.Encoding, buf []byte, n int) ([]uint16, error) {
 		at := 8 + binary.LittleEndian.Uint64(buf)
 		bufs = [][]byte{buf[8:at], buf[at:]}
 	}
-	raw, err := decodeFixed(e, bufs, n, 2)
+	raw, err := decodeFixed(e, bufs, n, 16)
 	if err != nil {
 		return nil, err
 	}
@@ -75,77 +82,109 @@ func (p *storedPage) decodeValues(bufs [][]byte, n int) (values, error) {
 	if p.layout.MiniBlock.Dictionary != nil {
 		return p.decodeIndices(bufs, n)
 	}
-	if sh.variable() {
+	e, err := unwrapGeneral(e, bufs)
+	switch {
+	case err != nil:
+		return values{}, err
+	case sh.members != nil:
+		return p.decodePackedRows(e, bufs, n)
+	case sh.variable():
 		return p.decodeVariable(e, bufs[0], n)
+	case sh.dim > 0:
+		return decodeVectors(e, bufs, n, sh)
 	}
-	if sh.dim > 0 {
-		raw, err := decodeVectors(e, bufs, n, sh)
-		return values{n: n, width: sh.width, fixed: raw}, err
-	}
-	raw, err := decodeFixed(e, bufs, n, sh.width)
+	raw, err := decodeFixed(e, bufs, n, sh.storedBits())
 	return values{n: n, width: sh.width, fixed: raw}, err
 }
 
-// decodeVectors decodes vectors; with item validity the bits come first, and only
-// items of null vectors may be null.
-func decodeVectors(e *pb.Encoding, bufs [][]byte, n int, sh *shape) ([]byte, error) {
-	if e.Kind != pb.FixedSizeList || e.Inner == nil || e.Items != uint64(sh.dim) {
-		return nil, unsupported("vectors encoded as %s are not readable", e.Kind)
-	}
-	if e.HasValidity {
-		if len(bufs) < 2 {
-			return nil, corrupt("vectors without their validity buffer")
+// unwrapGeneral decompresses the first buffer in place, as often as it was
+// compressed, and returns the encoding beneath.
+func unwrapGeneral(e *pb.Encoding, bufs [][]byte) (*pb.Encoding, error) {
+	for e.Kind == pb.General {
+		if e.Inner == nil {
+			return nil, corrupt("compressed values without their encoding")
 		}
-		bufs = bufs[1:]
+		plain, err := decompress(e.Scheme, bufs[0])
+		if err != nil {
+			return nil, err
+		}
+		bufs[0], e = plain, e.Inner
 	}
-	return decodeFixed(e.Inner, bufs, n*sh.dim, sh.itemWidth)
+	return e, nil
 }
 
-// checkItems refuses null items of the chunk's vectors, except in null vectors.
-// The bits of all items follow each other.
-func (p *storedPage) checkItems(bits []byte, n int, def []uint16) error {
-	dim := p.col.leaf.shape.dim
-	if len(bits) < (n*dim+7)/8 {
-		return corrupt("validity of %d items in %d bytes", n*dim, len(bits))
+// decodePackedRows decodes the rows of a packed struct of fixed width.
+func (p *storedPage) decodePackedRows(e *pb.Encoding, bufs [][]byte, n int) (values, error) {
+	sh := &p.col.leaf.shape
+	if e.Kind != pb.PackedStruct || e.Inner == nil || sh.variable() {
+		return values{}, unsupported("packed structs encoded as %s are not readable", e.Kind)
 	}
-	check := func(i int) error {
-		for j := i * dim; j < (i+1)*dim; j++ {
-			if bits[j/8]>>(j%8)&1 == 0 {
-				return unsupported("vectors with null items are not readable (item %d)", j-i*dim)
-			}
-		}
-		return nil
+	if err := checkMembers(e, sh); err != nil {
+		return values{}, err
 	}
-	i := 0
-	for k := 0; i < n; k++ {
-		level := uint16(0)
-		if def != nil {
-			level = def[k]
+	raw, err := decodeFixed(e.Inner, bufs, n, uint64(sh.width)*8)
+	return values{n: n, width: sh.width, fixed: raw}, err
+}
+
+// checkMembers compares the widths that an encoding of packed structs gives with
+// the column's type.
+func checkMembers(e *pb.Encoding, sh *shape) error {
+	if len(e.Members) != len(sh.members) {
+		return corrupt("packed struct of %d members, the column has %d", len(e.Members), len(sh.members))
+	}
+	for i, m := range e.Members {
+		have := &sh.members[i]
+		want := uint64(have.width) * 8
+		if have.variable() {
+			want = uint64(have.offsetBits)
 		}
-		if level > p.levels.visible {
-			continue // no value slot
+		if m.Bits != want || m.Variable != have.variable() {
+			return corrupt("member %d of a packed struct has %d bits where %d are due", i, m.Bits, want)
 		}
-		if level == 0 {
-			if err := check(i); err != nil {
-				return err
-			}
-		}
-		i++
 	}
 	return nil
 }
 
-// decodeFixed decodes n values of the byte width; the result may alias bufs.
-func decodeFixed(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
+// decodeVectors decodes vectors; with item validity the bits of all items come
+// first.
+func decodeVectors(e *pb.Encoding, bufs [][]byte, n int, sh *shape) (values, error) {
+	if e.Kind != pb.FixedSizeList || e.Inner == nil || e.Items != uint64(sh.dim) {
+		return values{}, unsupported("vectors encoded as %s are not readable", e.Kind)
+	}
+	out := values{n: n, width: sh.width}
+	if e.HasValidity {
+		if len(bufs) < 2 {
+			return out, corrupt("vectors without their validity buffer")
+		}
+		if len(bufs[0]) < (n*sh.dim+7)/8 {
+			return out, corrupt("validity of %d items in %d bytes", n*sh.dim, len(bufs[0]))
+		}
+		out.items, out.dim, bufs = bufs[0], sh.dim, bufs[1:]
+	}
+	var err error
+	out.fixed, err = decodeFixed(e.Inner, bufs, n*sh.dim, sh.storedBits())
+	return out, err
+}
+
+// decodeFixed decodes n values of the bits; the result may alias bufs. Booleans,
+// of one bit, become a byte each.
+func decodeFixed(e *pb.Encoding, bufs [][]byte, n int, bits uint64) ([]byte, error) {
+	width := int(bits / 8)
 	switch {
 	case e.Scheme != 0:
 		return nil, unsupported("%s with buffer compression is not readable", e.Kind)
 	case e.Kind == pb.Rle && len(bufs) > 1:
 		return decodeRle(e, bufs, n, width)
+	case e.Kind == pb.ByteStreamSplit && e.Inner != nil && e.Inner.Kind == pb.Flat && e.Inner.Bits == bits:
+		return decodeStreams(bufs[0], n, width)
 	case e.Kind != pb.Flat && e.Kind != pb.InlinePacking && e.Kind != pb.OutOfLinePacking:
 		return nil, unsupported("values encoded as %s are not readable", e.Kind)
-	case e.Bits != uint64(width)*8:
-		return nil, corrupt("values of %d bits where %d are due", e.Bits, width*8)
+	case e.Bits != bits:
+		return nil, corrupt("values of %d bits where %d are due", e.Bits, bits)
+	case e.Kind == pb.Flat && bits == 1:
+		return decodeBits(bufs[0], n)
+	case e.Kind != pb.Flat && !word(width):
+		return nil, unsupported("bit-packed values of %d bits are not readable", bits)
 	case e.Kind == pb.InlinePacking:
 		return decodeInlinePacked(bufs[0], n, width)
 	case e.Kind == pb.OutOfLinePacking:
@@ -158,6 +197,33 @@ func decodeFixed(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
 		return nil, corrupt("%d values of %d bytes in a buffer of %d", n, width, len(bufs[0]))
 	}
 	return bufs[0][:n*width], nil
+}
+
+// decodeBits spreads n bits over a byte each.
+func decodeBits(buf []byte, n int) ([]byte, error) {
+	if len(buf) < (n+7)/8 {
+		return nil, corrupt("%d booleans in a buffer of %d bytes", n, len(buf))
+	}
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = buf[i/8] >> (i % 8) & 1
+	}
+	return out, nil
+}
+
+// decodeStreams puts values together whose first bytes, second bytes and so on lie
+// side by side.
+func decodeStreams(buf []byte, n, width int) ([]byte, error) {
+	if len(buf) < n*width {
+		return nil, corrupt("%d values of %d bytes in streams of %d", n, width, len(buf))
+	}
+	out := make([]byte, n*width)
+	for j := range width {
+		for i, b := range buf[j*n : (j+1)*n] {
+			out[i*width+j] = b
+		}
+	}
+	return out, nil
 }
 
 func decodeRle(e *pb.Encoding, bufs [][]byte, n, width int) ([]byte, error) {
@@ -233,7 +299,10 @@ func (p *storedPage) expand(v values, e *pb.Encoding) (values, error) {
 }
 
 // zippedVariable accepts the encodings of a zipped variable-width value.
-func zippedVariable(e *pb.Encoding) error {
+func (p *storedPage) zippedVariable(e *pb.Encoding) error {
+	if p.col.leaf.shape.members != nil {
+		return p.zippedRows(e)
+	}
 	if e.Kind == pb.General && e.Inner != nil && (e.Scheme == pb.Zstd || e.Scheme == pb.LZ4) {
 		e = e.Inner
 	}
@@ -242,6 +311,27 @@ func zippedVariable(e *pb.Encoding) error {
 	}
 	if e.Kind != pb.Variable || e.Scheme != 0 {
 		return unsupported("full-zip values encoded as %s are not readable", e.Kind)
+	}
+	return nil
+}
+
+// zippedRows accepts the encodings of packed structs of variable width: members
+// that are stored as they are.
+func (p *storedPage) zippedRows(e *pb.Encoding) error {
+	if e.Kind != pb.VariablePacked {
+		return unsupported("packed structs encoded as %s are not readable", e.Kind)
+	}
+	if err := checkMembers(e, &p.col.leaf.shape); err != nil {
+		return err
+	}
+	for i, m := range e.Members {
+		v := m.Value
+		for v != nil && v.Kind == pb.FixedSizeList && !v.HasValidity {
+			v = v.Inner
+		}
+		if v == nil || v.Scheme != 0 || (v.Kind != pb.Flat && v.Kind != pb.Variable) {
+			return unsupported("member %d of a packed struct has an encoding that is not readable", i)
+		}
 	}
 	return nil
 }

@@ -98,7 +98,10 @@ func NewWriter(w io.Writer, schema *arrow.Schema, opts WriterOptions) (*Writer, 
 
 // writable refuses the shapes that are read but not written.
 func (l *leaf) writable() error {
+	sh := &l.shape
 	switch {
+	case sh.bits || sh.members != nil || sh.empty() || sh.width > 0 && sh.dim == 0 && !word(sh.width):
+		return fail.New(fail.Unsupported, "lance: column %q: type %s is not written", l.name, sh.typ)
 	case l.lists > 1:
 		return fail.New(fail.Unsupported, "lance: column %q: lists of lists are not written", l.name)
 	case l.lists > 0 && (l.shape.variable() || l.shape.dim > 0):

@@ -65,6 +65,17 @@ type Encoding struct {
 	Scheme uint64
 	// Bytes is the symbol table of Fsst or the value of Constant.
 	Bytes []byte
+	// Members are the fields of a packed struct, in its order.
+	Members []Member
+}
+
+// Member is one field of a packed struct: the encoding of its values and the bits
+// of each, or of the length before each.
+type Member struct {
+	Value *Encoding // nil in a struct of fixed width, whose Inner encodes whole rows
+	Bits  uint64
+	// Variable: Bits is the width of lengths.
+	Variable bool
 }
 
 // FlatEncoding is uncompressed values of the width.
@@ -166,9 +177,38 @@ func (e *Encoding) decodeBody(buf []byte, depth int) error {
 			e.decodeVector(d, child)
 		case ByteStreamSplit:
 			e.Inner = child()
+		case PackedStruct:
+			if d.Num() == 1 {
+				for _, bits := range d.Uint64s(nil) {
+					e.Members = append(e.Members, Member{Bits: bits})
+				}
+			} else if d.Num() == 2 {
+				e.Inner = child()
+			}
+		case VariablePacked:
+			m, err := decodeMember(d.Bytes(), depth)
+			d.nested(err)
+			e.Members = append(e.Members, m)
 		}
 	}
 	return d.Err()
+}
+
+// decodeMember reads a VariablePackedStruct.FieldEncoding.
+func decodeMember(buf []byte, depth int) (Member, error) {
+	var m Member
+	d := NewDecoder("FieldEncoding", buf)
+	for d.Next() {
+		switch d.Num() {
+		case 1:
+			c, err := decodeEncoding(d.Bytes(), depth+1)
+			d.nested(err)
+			m.Value = c
+		case 2, 3:
+			m.Bits, m.Variable = d.Uint64(), d.Num() == 3
+		}
+	}
+	return m, d.Err()
 }
 
 func (e *Encoding) decodeLeaf(d *Decoder) {

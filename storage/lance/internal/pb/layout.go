@@ -21,6 +21,7 @@ type PageLayout struct {
 	MiniBlock *MiniBlockLayout
 	Constant  *ConstantLayout
 	FullZip   *FullZipLayout
+	Blob      *BlobLayout
 	// Other is the field number of a layout that this codec does not know.
 	Other int
 }
@@ -46,6 +47,13 @@ type FullZipLayout struct {
 	Items, VisibleItems         uint32
 	Value                       *Encoding
 	Layers                      []Layer
+}
+
+// BlobLayout: values lie in the file one by one; the page holds their places.
+type BlobLayout struct {
+	// Inner lays out the places: structs of position and size.
+	Inner  *PageLayout
+	Layers []Layer
 }
 
 // ConstantLayout: every visible value is the same, or null.
@@ -133,7 +141,10 @@ func (c *ConstantLayout) append(b []byte) []byte {
 }
 
 // DecodePageLayout reads a PageLayout.
-func DecodePageLayout(buf []byte) (PageLayout, error) {
+func DecodePageLayout(buf []byte) (PageLayout, error) { return decodePageLayout(buf, false) }
+
+// decodePageLayout reads a layout, within a blob layout or not.
+func decodePageLayout(buf []byte, inBlob bool) (PageLayout, error) {
 	var p PageLayout
 	d := NewDecoder("PageLayout", buf)
 	for d.Next() {
@@ -146,6 +157,11 @@ func DecodePageLayout(buf []byte) (PageLayout, error) {
 			p.Constant, err = decodeConstant(d.Bytes())
 		case 3:
 			p.FullZip, err = decodeFullZip(d.Bytes())
+		case 4:
+			if inBlob {
+				return p, fail.New(fail.Corrupt, "a blob layout within a blob layout")
+			}
+			p.Blob, err = decodeBlob(d.Bytes())
 		default:
 			p.Other = d.Num()
 		}
@@ -191,6 +207,22 @@ func decodeMiniBlock(buf []byte) (*MiniBlockLayout, error) {
 		}
 	}
 	return m, d.Err()
+}
+
+func decodeBlob(buf []byte) (*BlobLayout, error) {
+	b := &BlobLayout{}
+	d := NewDecoder("BlobLayout", buf)
+	for d.Next() {
+		switch d.Num() {
+		case 1:
+			inner, err := decodePageLayout(d.Bytes(), true)
+			d.nested(err)
+			b.Inner = &inner
+		case 2:
+			b.Layers = d.layers(b.Layers)
+		}
+	}
+	return b, d.Err()
 }
 
 func decodeFullZip(buf []byte) (*FullZipLayout, error) {
