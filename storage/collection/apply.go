@@ -32,9 +32,9 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 		return err
 	}
 	defer leave()
-	head, parts, err := c.cut(ctx)
+	at, err := c.cut(ctx)
 	if err == nil {
-		err = c.apply(ctx, head.GCEpoch, parts, fences)
+		err = c.apply(ctx, at, fences)
 	}
 	if err != nil {
 		c.wait() // what was to be folded waits again
@@ -42,9 +42,9 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 	return err
 }
 
-// apply folds the tail below the cut into a segment; epoch is the head's GCEpoch
-// at the cut. The turn to build is held.
-func (c *Collection) apply(ctx context.Context, epoch uint64, parts []metastore.PartitionState, fences []metastore.Fence) error {
+// apply folds the tail below the cut into a segment. The turn to build is held.
+func (c *Collection) apply(ctx context.Context, at metastore.ObjectState, fences []metastore.Fence) error {
+	parts := at.Partitions
 	st, frozen, bounds := c.frozen(parts)
 	if slices.Equal(bounds, st.manifest.Applied) {
 		return nil
@@ -55,7 +55,7 @@ func (c *Collection) apply(ctx context.Context, epoch uint64, parts []metastore.
 	if err != nil {
 		return err
 	}
-	ch := &change{base: st, epoch: epoch, applied: bounds, nextFrag: st.manifest.NextFragment, segments: slices.Clone(st.manifest.Segments)}
+	ch := &change{base: st, epoch: at.Head.GCEpoch, applied: bounds, nextFrag: st.manifest.NextFragment, segments: slices.Clone(st.manifest.Segments), sources: sourcesOf(at.Progress)}
 	for _, v := range views[:len(st.splits)] {
 		ch.deleted = append(ch.deleted, v.excluded)
 	}
@@ -79,23 +79,24 @@ func (c *Collection) apply(ctx context.Context, epoch uint64, parts []metastore.
 }
 
 // cut ends the open generations at the partitions' offsets as they are at one
-// revision, waits until the tails cover them, and returns them with the head of
-// that revision. A statement is sequenced by one transaction, so that each lies
-// whole below the cut or whole above it, in whatever order its records are
-// published. The turn to build is held.
-func (c *Collection) cut(ctx context.Context) (metastore.Head, []metastore.PartitionState, error) {
+// revision, waits until the tails cover them, and returns the object as it is there,
+// with its head and the links into it. A statement is sequenced by one transaction,
+// so that each lies whole below the cut or whole above it, in whatever order its
+// records are published. The turn to build is held.
+func (c *Collection) cut(ctx context.Context) (metastore.ObjectState, error) {
 	for {
-		head, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+		snap, err := c.deps.Meta.Snapshot(ctx, []uint64{c.origin.ID})
 		if err != nil {
-			return head, nil, err
+			return metastore.ObjectState{}, err
 		}
-		if err := c.refreshHeld(ctx, head); err != nil {
-			return head, nil, err
+		at := snap.Objects[0]
+		if err := c.refreshHeld(ctx, at.Head); err != nil {
+			return at, err
 		}
-		if ok, err := c.cutAt(parts); err != nil {
-			return head, nil, err
+		if ok, err := c.cutAt(at.Partitions); err != nil {
+			return at, err
 		} else if ok {
-			return head, parts, c.reach(ctx, parts)
+			return at, c.reach(ctx, at.Partitions)
 		}
 	}
 }

@@ -70,6 +70,8 @@ type change struct {
 	applied  []uint64
 	consumed [][]metastore.Ref
 	nextFrag uint64
+	// sources are the links at the cut; a merge, which has none, keeps the base's.
+	sources []SourceUpto
 }
 
 // deletionFiles writes the deletion bitmaps that changed and drops segments
@@ -128,7 +130,10 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 		Object: c.origin.ID, Incarnation: c.origin.Incarnation, Version: base.manifest.Version + 1,
 		SchemaVersion: c.Object().SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
 		Parent: base.ref, Applied: ch.applied, Consumed: ch.consumed,
-		NextFragment: ch.nextFrag, Segments: ch.segments,
+		NextFragment: ch.nextFrag, Segments: ch.segments, Sources: ch.sources,
+	}
+	if ch.sources == nil {
+		m.Sources = base.manifest.Sources
 	}
 	if c.origin.Kind == schema.Collection {
 		if err = c.writeLance(ctx, base.manifest, m); err != nil {

@@ -31,11 +31,22 @@ type racing struct {
 
 func (r *racing) Heads(ctx context.Context, id uint64) (metastore.Head, []metastore.PartitionState, int64, error) {
 	h, parts, rev, err := r.Store.Heads(ctx, id)
+	r.race()
+	return h, parts, rev, err
+}
+
+func (r *racing) Snapshot(ctx context.Context, ids []uint64) (metastore.Snapshot, error) {
+	s, err := r.Store.Snapshot(ctx, ids)
+	r.race()
+	return s, err
+}
+
+// race does what comes between the read of an object and what is made of it.
+func (r *racing) race() {
 	if f := r.then; f != nil {
 		r.then = nil
 		f()
 	}
-	return h, parts, rev, err
 }
 
 // A statement that is sequenced while an apply begins, and whose records reach the

@@ -44,6 +44,7 @@ func sampleManifest() *Manifest {
 		Parent:  ManifestRef{Key: "objects/7/manifests/x.lman", Checksum: 1<<63 + 1, Size: 99},
 		Applied: []uint64{5, 1<<64 - 1}, LanceVersion: 1<<63 | 4096, NextFragment: 9,
 		Consumed: [][]metastore.Ref{{{Base: 1, Records: 4, WALKey: "wal/20260102/x.lwal", Off: 32, Len: 100, Checksum: 1<<64 - 1, TS: -1, Bytes: 100}}, nil},
+		Sources:  []SourceUpto{{Link: 12, Batch: "01J0000000000000000000000C", Offsets: []uint64{4, 1<<64 - 1}}},
 		Segments: []Segment{
 			{Fragment: 0, Rows: 10, Deleted: 2, SplitKey: "objects/7/splits/x.lsplit", SplitSize: 1000, Bytes: 3000,
 				DataFile: "x.lance", DataSize: 2000, DataIDs: []int32{0, 1, -2}, DataColumns: []int32{0, 1, 2}, Deletion: &Deletion{Key: "d", ReadVersion: 1, ID: 1<<64 - 1}},

@@ -31,6 +31,8 @@ type Manifest struct {
 	// manifest with a tail can still be read while the log is retained.
 	// A partition with more than maxConsumed runs keeps none.
 	Consumed [][]metastore.Ref `json:"consumed,omitempty"`
+	// Sources is how far the links into the object had got where the segments end.
+	Sources []SourceUpto `json:"source_upto,omitempty"`
 	// LanceVersion is the detached Lance version of exactly these segments; 0 for tables.
 	LanceVersion uint64 `json:"lance_version,omitempty"`
 	// LanceSize and LanceChecksum are those of that version's manifest, LanceBase

@@ -89,10 +89,30 @@ func (l *Log) poke() {
 // CommitUnknown, when the reply of the metastore was lost for good, or when ctx
 // ended while the flush was under way. The flush goes on in that case.
 func (l *Log) Append(ctx context.Context, blocks []Block) ([]Result, error) {
+	return l.append(ctx, blocks, nil)
+}
+
+// AppendLinked appends a batch of a link: the blocks, of any objects, are appended
+// and the link is moved, or neither. Without blocks only the link moves. Errors
+// besides those of Append: fail.Conflict for one of metastore's ErrFenceLost,
+// ErrLinkMoved and ErrLinkChanged.
+func (l *Log) AppendLinked(ctx context.Context, blocks []Block, a *metastore.Advance) ([]Result, error) {
+	if len(blocks) > 0 {
+		return l.append(ctx, blocks, a)
+	}
+	res, err := l.meta.Append(ctx, []metastore.AppendBlock{{Advance: a}})
+	if err == nil {
+		err = res[0].Err
+	}
+	return nil, err
+}
+
+func (l *Log) append(ctx context.Context, blocks []Block, a *metastore.Advance) ([]Result, error) {
 	r, err := newRequest(blocks)
 	if err != nil || len(blocks) == 0 {
 		return nil, err
 	}
+	r.advance = a
 	if err := l.pending.Acquire(ctx, r.bytes); err != nil {
 		return nil, fail.Ended(ctx, "the append")
 	}
@@ -246,7 +266,7 @@ func (l *Log) flush(ctx context.Context, f *flight, regions []region) ([]metasto
 			Records: refs[i].Records, Bytes: g.bytes, WALKey: key, Off: refs[i].Off, Len: refs[i].Len, Checksum: refs[i].Checksum,
 			Group: f.groupOf(i)}
 		if i < len(f.expect) {
-			blocks[i].Expect = f.expect[i]
+			blocks[i].Expect, blocks[i].Advance = f.expect[i], f.advance[i]
 		}
 	}
 	results, err := l.sequence(ctx, blocks)

@@ -13,8 +13,9 @@ const maxExpects = 8
 // request is one Append on its way.
 type request struct {
 	blocks  []Block
-	ids     []ulid.ULID // incarnations, parsed
-	bytes   int64       // payload
+	ids     []ulid.ULID        // incarnations, parsed
+	bytes   int64              // payload
+	advance *metastore.Advance // of a link's batch, or nil
 	results []Result
 	err     error
 	done    chan struct{} // closed when results or err are set
@@ -88,9 +89,11 @@ type flight struct {
 	records  map[target]uint64
 	expects  map[target]int
 	planned  []region
-	expect   []*uint64 // of planned
-	group    []int     // of planned
-	groups   int       // planned requests so far
+	expect   []*uint64            // of planned
+	group    []int                // of planned
+	advance  []*metastore.Advance // of planned; set for the first region of a link's batch
+	advances int
+	groups   int // planned requests so far
 	plain    []region
 	plainAt  map[target]int
 	slots    [][]slot // per request and block; region counts planned and plain apart
@@ -116,11 +119,18 @@ func (f *flight) fits(r *request, flushBytes int64) bool {
 			return false
 		}
 	}
-	return len(f.records)+fresh <= metastore.MaxAppendPartitions
+	if r.advance != nil {
+		fresh += metastore.AdvanceRows
+	}
+	return len(f.records)+fresh+metastore.AdvanceRows*f.advances <= metastore.MaxAppendPartitions
 }
 
-// planned reports whether any block carries an expectation.
+// planned reports whether the request stands alone: it moves a link, or a block
+// carries an expectation.
 func (r *request) planned() bool {
+	if r.advance != nil {
+		return true
+	}
 	for _, b := range r.blocks {
 		if b.Expect != nil {
 			return true
@@ -134,11 +144,18 @@ func (f *flight) add(r *request) {
 	if planned {
 		f.groups++
 	}
+	if r.advance != nil {
+		f.advances++
+	}
+	first := len(f.planned)
 	slots := make([]slot, len(r.blocks))
 	for i, b := range r.blocks {
 		t := target{b.ObjectID, r.ids[i], b.Partition}
 		f.records[t] += uint64(b.Records)
 		slots[i] = f.place(t, b, planned)
+	}
+	if r.advance != nil {
+		f.advance[first] = r.advance
 	}
 	f.requests = append(f.requests, r)
 	f.slots = append(f.slots, slots)
@@ -152,6 +169,7 @@ func (f *flight) place(t target, b Block, planned bool) slot {
 		f.planned = append(f.planned, region{t.object, t.incarnation, uint32(t.partition), []batch{one}, b.Bytes})
 		f.expect = append(f.expect, b.Expect)
 		f.group = append(f.group, f.groups)
+		f.advance = append(f.advance, nil)
 		return slot{region: -len(f.planned)} // the n-th planned region is -n
 	}
 	at, ok := f.plainAt[t]
