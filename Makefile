@@ -81,10 +81,10 @@ VERSITYGW_DIR := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/loam/versitygw-$(VERSITY
 $(VERSITYGW_DIR)/versitygw:
 	GOFLAGS= GOBIN=$(VERSITYGW_DIR) $(GO) install -trimpath github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW)
 
-store-conformance: $(VERSITYGW_DIR)/versitygw ## the suite of the object store over a real S3 server, versitygw (the first run builds it, minutes)
+store-conformance: $(VERSITYGW_DIR)/versitygw ## the suite of the object store, and kill -9 under load, over a real S3 server, versitygw (the first run builds it, minutes)
 	@export LOAM_VERSITYGW=$<; { $(GO) test -count=1 -timeout 10m ./storage/object -run '^Test.*/^versitygw' -skip '^Test(S3|File|Crash|Faulty)' -v; \
-		$(GO) test -count=1 -timeout 10m ./cmd/loam -run '^TestStore.*/^versitygw' -v; } 2>&1 | \
-		awk '/^ +--- PASS: .*\/versitygw/ {p++} /^ +--- SKIP: .*\/versitygw/ {s++} /--- FAIL: / {f++} /_test.go:|FAIL|panic:/ {print} \
+		$(GO) test -count=1 -timeout 10m ./cmd/loam ./conformance/crash -run '^TestStore.*/^versitygw' -v; } 2>&1 | \
+		awk '/^ +--- PASS: .*\/versitygw/ {p++} /^ +--- SKIP: .*\/versitygw/ {s++} /--- FAIL: / {f++} /_test.go:|FAIL|panic:|^kill -9/ {print} \
 		END {printf "store-conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'
 
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0

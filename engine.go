@@ -3,7 +3,6 @@ package loam
 import (
 	"context"
 	"io"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,6 +26,9 @@ import (
 type Config struct {
 	// Dir is the data directory; "" keeps everything in memory.
 	Dir string
+	// Store is where the objects lie: in S3 when it has an address, else in Dir. A
+	// directory keeps the store of its first start, which then needs no naming.
+	Store StoreConfig
 	// Endpoint is written into the directory's lock, for the error that a second
 	// process gets.
 	Endpoint string
@@ -59,6 +61,8 @@ type Engine struct {
 	cfg     Config
 	lock    io.Closer
 	store   object.Store
+	remote  io.Closer // the store under all layers, when it is a bucket
+	address string    // of remote
 	meta    metastore.Store
 	log     *wal.Log
 	cat     *catalog.Catalog
@@ -101,7 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.WrapMeta != nil {
 		e.meta = cfg.WrapMeta(e.meta)
 	}
-	e.log = wal.New(e.store, e.meta, cfg.Clock, cfg.IDs, wal.Options{})
+	e.log = wal.New(e.store, e.meta, cfg.Clock, cfg.IDs, e.walOptions())
 	e.cat = catalog.New(e.meta)
 	_, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace)
 	if err == nil {
@@ -137,16 +141,21 @@ func (e *Engine) openStores(ctx context.Context) error {
 	if e.lock, err = object.LockDir(e.cfg.Dir, e.cfg.Endpoint); err != nil {
 		return err
 	}
-	if e.store, err = object.OpenFile(e.cfg.Dir, e.cfg.IDs, object.FileOptions{NoSync: e.cfg.NoSync}); err != nil {
+	if err = e.openObjects(ctx); err != nil {
 		return err
 	}
-	e.meta, err = metastore.OpenEmbedded(ctx, filepath.Join(e.cfg.Dir, "meta"), e.cfg.Clock, e.cfg.IDs, metastore.EmbeddedOptions{NoSync: e.cfg.NoSync})
-	return err
+	if e.meta, err = e.openMeta(ctx); err != nil {
+		return err
+	}
+	return e.claim(ctx)
 }
 
 func (e *Engine) closeStores() {
 	if e.meta != nil {
 		_ = e.meta.Close()
+	}
+	if e.remote != nil {
+		_ = e.remote.Close()
 	}
 	if e.lock != nil {
 		_ = e.lock.Close()
@@ -179,6 +188,10 @@ func (e *Engine) Ready(ctx context.Context) error {
 	_, err := e.meta.Info(ctx)
 	return err
 }
+
+// StoreAddress is where the objects lie, such as s3://bucket/prefix; empty: in the
+// data directory or in memory.
+func (e *Engine) StoreAddress() string { return e.address }
 
 // Catalog reads names and descriptions.
 func (e *Engine) Catalog() *catalog.Catalog { return e.cat }

@@ -190,3 +190,19 @@ func TestCreateRace(t *testing.T) {
 		}
 	})
 }
+
+func TestStoreAddress(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		for _, address := range []string{"", "s3://a/b", "s3://c"} {
+			if address != "" {
+				r.faults.Add(Fault{Op: "set_store", Kind: LostAfter, N: 1})
+				if err := r.SetStoreAddress(ctx, address); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := must(r.StoreAddress(ctx))(t); got != address {
+				t.Errorf("the address is %q, want %q", got, address)
+			}
+		}
+	})
+}

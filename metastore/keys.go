@@ -22,6 +22,7 @@ const (
 	keyID         = "/loam/id"
 	keyCatalog    = "/loam/catalog"
 	keyWALFloor   = "/loam/walfloor"
+	keyStore      = "/loam/store"
 	prefixSecret  = "/loam/secret/"
 	prefixNS      = "/loam/ns/"
 	prefixName    = "/loam/name/"

@@ -282,6 +282,10 @@ type Store interface {
 	// restarts, and a wall clock that is set forward moves it by at most ten
 	// seconds a call beyond the time that really passed.
 	Now(ctx context.Context) (int64, error)
+	// StoreAddress is where the objects of this metastore lie; empty: nobody has said.
+	// It is for people: what ties a store to a metastore is the cluster id in it.
+	StoreAddress(ctx context.Context) (string, error)
+	SetStoreAddress(ctx context.Context, address string) error
 	// DBSize is the size of the database file in bytes (in memory: of the rows).
 	DBSize() int64
 	// Close stops the store. Operations after it give Unavailable.

@@ -163,6 +163,14 @@ func (g *gate) scheme(plain, suffix string) string {
 	return plain + suffix
 }
 
+// where is what the server serves, in words.
+func (s *server) where(data string) string {
+	if store := s.engine.StoreAddress(); store != "" {
+		return store + " with its metastore in " + data
+	}
+	return data
+}
+
 // say prints a line of the addresses.
 func (s *server) say(data, version string) {
 	fmt.Printf("loam %s serves %s\n  Flight SQL  %s://%s\n", version, data, s.gate.scheme("grpc", "+tls"), s.flightAddr)

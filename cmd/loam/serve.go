@@ -32,6 +32,7 @@ const (
 // serveConfig is what loam serve is told.
 type serveConfig struct {
 	data, flight, http string
+	store              loam.StoreConfig
 	access             accessConfig
 	files              config.List
 	logs               logConfig
@@ -53,6 +54,7 @@ type server struct {
 func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs := flag.NewFlagSet("loam serve", flag.ContinueOnError)
 	fs.StringVar(&cfg.data, "data", "loam-data", "data `directory`, made if it is not there")
+	storeFlags(fs, &cfg.store)
 	fs.StringVar(&cfg.flight, "flight", defaultFlight, "`address` of Flight SQL")
 	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
 	cfg.access.flags(fs)
@@ -60,6 +62,14 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
 	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
 	return fs
+}
+
+// storeFlags are the settings of the object store.
+func storeFlags(fs *flag.FlagSet, cfg *loam.StoreConfig) {
+	fs.StringVar(&cfg.Address, "store", "", "`address` of the objects, s3://BUCKET/PREFIX; empty: what the data directory was begun with, at first itself")
+	fs.StringVar(&cfg.Endpoint, "store-endpoint", "", "`URL` of an S3 server that is not AWS's; empty: AWS_ENDPOINT_URL or AWS itself")
+	fs.StringVar(&cfg.Region, "store-region", "", "`region` of the bucket; empty: AWS_REGION or the profile's")
+	fs.StringVar(&cfg.Addressing, "store-addressing", "", "`form` of addresses: path (endpoint/bucket) or virtual (bucket.endpoint); empty: path with an endpoint")
 }
 
 // serveSources says where the settings of loam serve come from.
@@ -98,7 +108,7 @@ func serve(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 		return 1
 	}
-	s.say(cfg.data, loam.Version)
+	s.say(s.where(cfg.data), loam.Version)
 	s.gate.warn()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -131,7 +141,7 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 		return nil, err
 	}
 	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
-	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError})
+	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError})
 	if err != nil {
 		return nil, err
 	}

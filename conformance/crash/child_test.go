@@ -24,7 +24,8 @@ const childEnv = "LOAM_CRASH_CHILD"
 
 // order tells a child what to do.
 type order struct {
-	Dir string
+	Dir   string
+	Store loam.StoreConfig
 	// Acked is the last acknowledged statement of each writer.
 	Acked []int
 	// VerifyOnly ends the child after the checks, in peace.
@@ -88,7 +89,7 @@ func beChild(text string) int {
 
 func (c *child) run(ctx context.Context) error {
 	e, err := loam.Open(ctx, loam.Config{
-		Dir:        c.Dir,
+		Dir: c.Dir, Store: c.Store,
 		Collection: collection.Options{ApplyRows: 200, BatchInterval: 50 * time.Millisecond, MaxBatchInterval: 200 * time.Millisecond, MaxSplits: 4},
 		WrapStore:  func(s object.Store) object.Store { return &watchedStore{s, c} },
 		WrapMeta:   func(s metastore.Store) metastore.Store { return &watchedMeta{s, c} },

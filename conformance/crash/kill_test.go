@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loamdb/loam"
 )
 
 var (
@@ -43,6 +45,7 @@ type killer struct {
 	t     *testing.T
 	rng   *rand.Rand
 	dir   string
+	store loam.StoreConfig // where the objects lie, when not in dir
 	acked []int
 	tally tally
 }
@@ -62,11 +65,12 @@ func newKiller(t *testing.T) *killer {
 
 // killRounds kills children round by round: four of five at a named phase, each
 // phase at three points, the fifth at a random moment after its start.
-func killRounds(t *testing.T, rounds, enough int) tally {
+func killRounds(t *testing.T, store loam.StoreConfig, rounds, enough int) tally {
 	k := newKiller(t)
+	k.store = store
 	named := 0
 	for round := 0; round < rounds || k.tally.acked < enough && round < 2*rounds; round++ {
-		o := order{Dir: k.dir, Acked: k.acked, Seed: k.rng.Uint64()}
+		o := order{Dir: k.dir, Store: k.store, Acked: k.acked, Seed: k.rng.Uint64()}
 		if round%5 == 4 {
 			k.round(o, time.Duration(k.rng.IntN(2500))*time.Millisecond)
 		} else {
@@ -80,7 +84,7 @@ func killRounds(t *testing.T, rounds, enough int) tally {
 			t.Fatalf("round %d, order %+v", round, o)
 		}
 	}
-	k.round(order{Dir: k.dir, Acked: k.acked, VerifyOnly: true}, 0)
+	k.round(order{Dir: k.dir, Store: k.store, Acked: k.acked, VerifyOnly: true}, 0)
 	return k.tally
 }
 
@@ -187,7 +191,7 @@ func (c tally) report(t *testing.T) {
 
 // TestQuick is 30 rounds of kill -9 under load.
 func TestQuick(t *testing.T) {
-	c := killRounds(t, 30, 10_000)
+	c := killRounds(t, loam.StoreConfig{}, 30, 10_000)
 	if c.acked < 10_000 {
 		t.Errorf("only %d acknowledged rows", c.acked)
 	}
@@ -199,5 +203,5 @@ func TestLong(t *testing.T) {
 	if *longRounds == 0 {
 		t.Skip("run with -rounds 500")
 	}
-	killRounds(t, *longRounds, 0).report(t)
+	killRounds(t, loam.StoreConfig{}, *longRounds, 0).report(t)
 }

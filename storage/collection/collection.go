@@ -3,6 +3,7 @@ package collection
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -190,21 +191,50 @@ func (c *Collection) manifestOf(ctx context.Context, head metastore.Head) (*Mani
 
 // load opens the splits and deletion bitmaps of a manifest. Its gens are nil.
 func (c *Collection) load(ctx context.Context, m *Manifest, ref ManifestRef) (*state, error) {
-	st := &state{manifest: m, ref: ref}
-	for i := range m.Segments {
-		seg := &m.Segments[i]
-		s, err := c.split(ctx, *seg)
-		if err != nil {
-			return nil, err
+	n := len(m.Segments)
+	st := &state{manifest: m, ref: ref, splits: make([]*split, n), deleted: make([]*roaring.Bitmap, n)}
+	err := together(n, func(i int) (err error) {
+		if st.splits[i], err = c.split(ctx, m.Segments[i]); err == nil {
+			st.deleted[i], err = c.deletions(ctx, &m.Segments[i])
 		}
-		del, err := c.deletions(ctx, seg)
-		if err != nil {
-			return nil, err
-		}
-		st.splits = append(st.splits, s)
-		st.deleted = append(st.deleted, del)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return st, nil
+}
+
+// opensAtOnce bounds the splits that are opened side by side: on a distant store an
+// opening is mostly waiting.
+const opensAtOnce = 16
+
+// together runs do for 0 to n-1, several at once, and returns the first error in
+// their order. After an error no more are begun.
+func together(n int, do func(i int) error) error {
+	if n == 1 {
+		return do(0)
+	}
+	errs := make([]error, n)
+	var next atomic.Int64
+	var failed atomic.Bool
+	var all sync.WaitGroup
+	for range min(n, opensAtOnce) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && !failed.Load(); i = int(next.Add(1)) - 1 {
+				if errs[i] = do(i); errs[i] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // split returns the opened split of a segment, from the cache if it is there.

@@ -48,7 +48,7 @@ func openSplit(ctx context.Context, store object.Store, obj *schema.Object, seg 
 	}
 	s := &split{obj: obj, seg: seg, bundle: b, vectors: map[int32]*vec.Vector{}}
 	if seg.DataFile != "" {
-		if s.data, err = store.Open(ctx, dataKey(obj, seg.DataFile)); err != nil {
+		if s.data, err = object.OpenSized(ctx, store, dataKey(obj, seg.DataFile), seg.DataSize); err != nil {
 			return nil, err
 		}
 	}

@@ -75,6 +75,17 @@ func Probe(ctx context.Context, s Store, ids clock.IDs) ([]Check, error) {
 	return out, s.Delete(ctx, p.keys...)
 }
 
+// ProbeCreate tries the one promise without which two nodes could write over each
+// other: that a second create of a name is refused. It costs four requests.
+func ProbeCreate(ctx context.Context, s Store, ids clock.IDs) error {
+	p := &probe{store: s, prefix: "loam-probe-" + strings.ToLower(ids.ULID()) + "/"}
+	err := p.createOnce(ctx)
+	if derr := s.Delete(ctx, p.keys...); err == nil {
+		err = derr
+	}
+	return err
+}
+
 func (p *probe) key(name string) string {
 	key := p.prefix + name
 	p.keys = append(p.keys, key)

@@ -97,6 +97,26 @@ type Object interface {
 	Close() error
 }
 
+// OpenSized opens an object whose size is known from what refers to it: on a store
+// that charges by the request, opening then costs none. An object that is not there,
+// or not of that size, may fail at the first read only.
+func OpenSized(ctx context.Context, s Store, key string, size int64) (Object, error) {
+	if remote, ok := s.(*S3); ok {
+		if err := begin(ctx, key); err != nil {
+			return nil, err
+		}
+		return &s3Object{store: remote, key: key, size: size}, nil
+	}
+	o, err := s.Open(ctx, key)
+	if err == nil && o.Size() != size {
+		err = errors.Join(fail.New(fail.Corrupt, "object %q has %d bytes, %d are expected", key, o.Size(), size), o.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
 // All walks every object under the prefix in key order. The first error ends the walk.
 func All(ctx context.Context, s Store, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
