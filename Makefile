@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash bench-flight store-conformance image lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash bench-flight bench-lance store-conformance image lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -69,6 +69,10 @@ crash: ## the same, 500 rounds and 5,000 images (an hour)
 bench-flight: ## CPU per byte of results over Flight against arrow-go's writer: 4 M rows or 1 GiB a case, five runs each (minutes)
 	@$(GO) test -count=1 ./flightsql -run '^TestFlightBench$$' -flight -v -timeout 30m | \
 		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-flight: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
+
+bench-lance: $(VENV)-ecosystem/ok ## open, scan, take, write of a Lance dataset against pylance: the same files, five turns (minutes)
+	@LOAM_CONFORMANCE_PYTHON=$(CURDIR)/$(VENV)-ecosystem/bin/python $(GO) test -count=1 ./storage/lance -run '^TestBenchLance$$' -pylance-bench -v -timeout 30m | \
+		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-lance: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
 
 image: ## the container image, where a builder is at hand
 	docker build -f deploy/Dockerfile -t loam .

@@ -36,7 +36,7 @@ internal/versitygw < ;
 metastore < internal/fail internal/clock ; etcd zap grpc ulid xxh3 sync
 storage/object < internal/fail internal/clock ; ulid xxh3 sys sync aws
 storage/wal < internal/fail internal/clock metastore storage/object ; ulid xxh3 sync
-storage/lance < internal/fail ; arrow roaring compress lz4
+storage/lance < internal/fail ; arrow roaring compress lz4 sync
 storage/internal/column < internal/fail internal/types internal/vec ; arrow compress
 storage/internal/source < internal/fail internal/types internal/vec internal/schema storage/internal/dense ; arrow gjson
 storage/internal/postings < internal/fail ; roaring xxh3

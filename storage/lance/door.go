@@ -22,6 +22,8 @@ type (
 	// Reader is the bytes of one immutable file, implemented by the caller. ReadAt
 	// fills p from the offset or fails; it may be called by many goroutines at once.
 	Reader = file.Source
+	// Prefetcher is a Reader that can be told of reads to come.
+	Prefetcher = file.Prefetcher
 	// Vectors is a run of float32 vectors, as [File.ReadVectors] returns it.
 	Vectors = file.Vectors
 )

@@ -393,6 +393,13 @@ func (o *fileObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return fail.Wrap(fail.Unavailable, err, "read of object %q", o.key)
 }
 
+// Prefetch tells the disk of a read to come; see lance.Prefetcher.
+func (o *fileObject) Prefetch(off, size int64) {
+	if p, ok := o.f.(interface{ Prefetch(off, size int64) }); ok {
+		p.Prefetch(off, size)
+	}
+}
+
 func (o *fileObject) Size() int64  { return o.size }
 func (o *fileObject) Close() error { return o.f.Close() }
 

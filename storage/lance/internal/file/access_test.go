@@ -227,8 +227,13 @@ type faultySource struct {
 var errDisk = errors.New("disk fell out")
 
 func (s *faultySource) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if s.reads == s.at {
+	s.mu.Lock()
+	fails := s.reads == s.at
+	if fails {
 		s.reads++
+	}
+	s.mu.Unlock()
+	if fails {
 		return errDisk
 	}
 	return s.memSource.ReadAt(ctx, p, off)

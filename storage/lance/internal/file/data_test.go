@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,14 +16,18 @@ import (
 
 // memSource is a file in memory that counts its reads.
 type memSource struct {
-	b     []byte
+	b []byte
+
+	mu    sync.Mutex // guards the counts
 	reads int
 	bytes int64
 }
 
 func (m *memSource) ReadAt(_ context.Context, p []byte, off int64) error {
+	m.mu.Lock()
 	m.reads++
 	m.bytes += int64(len(p))
+	m.mu.Unlock()
 	if off < 0 || off+int64(len(p)) > int64(len(m.b)) {
 		return io.ErrUnexpectedEOF
 	}

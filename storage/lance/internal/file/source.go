@@ -3,6 +3,9 @@ package file
 import (
 	"context"
 	"sort"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/loamdb/loam/internal/fail"
 )
@@ -13,8 +16,18 @@ type Source interface {
 	ReadAt(ctx context.Context, p []byte, off int64) error
 }
 
-// maxGap is the most bytes read needlessly to join two ranges into one read.
-const maxGap = 64 << 10
+// Prefetcher is a Source that can be told of reads to come, so that a disk works on
+// all of them at once. Prefetch returns at once and may do nothing.
+type Prefetcher interface {
+	Prefetch(off, size int64)
+}
+
+// The most bytes read needlessly to join two ranges into one read: of a disk that
+// works on many at once, and of a source where each read costs a round trip.
+const (
+	nearGap = 16 << 10
+	farGap  = 64 << 10
+)
 
 // maxJoined bounds one joined read.
 const maxJoined = 16 << 20
@@ -22,14 +35,50 @@ const maxJoined = 16 << 20
 // span is a byte range of the file.
 type span struct{ off, size int64 }
 
-// readSpans reads the spans, joining near ones that are in ascending order. The
-// results alias shared buffers.
+// parallelReads is how many joined reads of one call run at once. A disk and an
+// object store serve many as fast as one.
+const parallelReads = 16
+
+// joinedRead is one read that serves the spans [first, last).
+type joinedRead struct {
+	first, last int
+	off         int64
+	buf         []byte
+}
+
+// readSpans reads the spans, joining near ones that are in ascending order, and
+// several at once. The results alias shared buffers.
 func readSpans(ctx context.Context, src Source, spans []span) ([][]byte, error) {
+	p, near := src.(Prefetcher)
+	gap := int64(farGap)
+	if near {
+		gap = nearGap
+	}
+	reads := join(spans, gap)
+	if near && len(reads) > 1 {
+		for _, r := range reads {
+			p.Prefetch(r.off, int64(len(r.buf)))
+		}
+	}
+	if err := fill(ctx, src, reads, near); err != nil {
+		return nil, err
+	}
 	out := make([][]byte, len(spans))
+	for _, r := range reads {
+		for i := r.first; i < r.last; i++ {
+			from := spans[i].off - r.off
+			out[i] = r.buf[from : from+spans[i].size : from+spans[i].size]
+		}
+	}
+	return out, nil
+}
+
+func join(spans []span, gap int64) []joinedRead {
+	var reads []joinedRead
 	for i := 0; i < len(spans); {
 		start, end := spans[i].off, spans[i].off+spans[i].size
 		j := i + 1
-		for j < len(spans) && spans[j].off >= start && spans[j].off-end <= maxGap {
+		for j < len(spans) && spans[j].off >= start && spans[j].off-end <= gap {
 			next := max(end, spans[j].off+spans[j].size)
 			if next-start > maxJoined && next > end {
 				break
@@ -37,16 +86,39 @@ func readSpans(ctx context.Context, src Source, spans []span) ([][]byte, error) 
 			end = next
 			j++
 		}
-		buf := make([]byte, end-start)
-		if err := readInto(ctx, src, buf, start); err != nil {
-			return nil, err
-		}
-		for ; i < j; i++ {
-			from := spans[i].off - start
-			out[i] = buf[from : from+spans[i].size : from+spans[i].size]
-		}
+		reads = append(reads, joinedRead{i, j, start, make([]byte, end-start)})
+		i = j
 	}
-	return out, nil
+	return reads
+}
+
+// fill fills the buffers, of a far source several side by side. A few are not
+// worth a goroutine.
+func fill(ctx context.Context, src Source, reads []joinedRead, near bool) error {
+	if near || len(reads) < 4 {
+		for _, r := range reads {
+			if err := readInto(ctx, src, r.buf, r.off); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range min(parallelReads, len(reads)) {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(reads) {
+					return nil
+				}
+				if err := readInto(ctx, src, reads[i].buf, reads[i].off); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
 }
 
 func readInto(ctx context.Context, src Source, p []byte, off int64) error {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"reflect"
 	"sort"
@@ -34,8 +36,8 @@ func TestReadSpans(t *testing.T) {
 		{"empty", []span{{5, 0}}, 0},
 		{"touching", []span{{0, 10}, {10, 10}}, 1},
 		{"overlapping", []span{{0, 100}, {50, 100}, {60, 10}}, 1},
-		{"at the gap", []span{{0, 10}, {10 + maxGap, 10}}, 1},
-		{"past the gap", []span{{0, 10}, {11 + maxGap, 10}}, 2},
+		{"at the gap", []span{{0, 10}, {10 + farGap, 10}}, 1},
+		{"past the gap", []span{{0, 10}, {11 + farGap, 10}}, 2},
 		{"descending", []span{{500_000, 10}, {0, 10}}, 2},
 		{"too long to join", []span{{0, 10 << 20}, {10 << 20, 10 << 20}}, 2},
 		{"within a long one", []span{{0, 20 << 20}, {5, 10}}, 1},
@@ -56,6 +58,53 @@ func TestReadSpans(t *testing.T) {
 	}
 	if _, err := readSpans(context.Background(), &memSource{b: data[:10]}, []span{{5, 10}}); err == nil {
 		t.Error("a read past the end succeeds")
+	}
+}
+
+// nearSource is a disk: it is told of what comes.
+type nearSource struct {
+	memSource
+	told []span
+}
+
+func (n *nearSource) Prefetch(off, size int64) { n.told = append(n.told, span{off, size}) }
+
+func TestReadSpansOfADisk(t *testing.T) {
+	src := &nearSource{memSource: memSource{b: make([]byte, 1<<20)}}
+	spans := []span{{0, 10}, {10 + nearGap, 10}, {500_000, 10}, {900_000, 10}}
+	if _, err := readSpans(context.Background(), src, spans); err != nil {
+		t.Fatal(err)
+	}
+	if want := []span{{0, 20 + nearGap}, {500_000, 10}, {900_000, 10}}; !reflect.DeepEqual(src.told, want) || src.reads != 3 {
+		t.Errorf("told of %v, %d reads; want %v", src.told, src.reads, want)
+	}
+	src.told = nil
+	if _, err := readSpans(context.Background(), src, spans[:1]); err != nil || src.told != nil {
+		t.Errorf("told of %v before a single read (%v)", src.told, err)
+	}
+}
+
+// TestReadSpansSideBySide reads far apart from a source where each read costs a
+// round trip: the values are the right ones, and the first error is the answer.
+func TestReadSpansSideBySide(t *testing.T) {
+	data := make([]byte, 100*(farGap+9))
+	rand.NewChaCha8([32]byte{}).Read(data)
+	var spans []span
+	for i := range int64(100) {
+		spans = append(spans, span{i * (farGap + 9), 5})
+	}
+	src := &memSource{b: data}
+	out, err := readSpans(context.Background(), src, spans)
+	if err != nil || src.reads != 100 {
+		t.Fatalf("%d reads: %v", src.reads, err)
+	}
+	for i, s := range spans {
+		if !bytes.Equal(out[i], data[s.off:s.off+s.size]) {
+			t.Errorf("span %d differs", i)
+		}
+	}
+	if _, err := readSpans(context.Background(), &memSource{b: data[:len(data)/2]}, spans); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("reads past the end: %v", err)
 	}
 }
 
