@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -138,17 +139,36 @@ func (a *api) handle(e endpoint) http.Handler {
 			defer out.unhurried()
 		}
 		out.Header().Set("X-Content-Type-Options", "nosniff")
+		body := r.Body
 		err := a.guarded(e, out, r)
 		if err = fail.CauseOf(r.Context(), err); err != nil {
 			if out.begun {
 				out.cut()
 			} else {
+				a.drain(w, r, body)
 				writeProblem(out, err)
 			}
 		}
 		a.calls.WithLabelValues(pattern, strconv.Itoa(out.status())).Inc()
 		a.seconds.WithLabelValues(pattern).Observe((a.opts.Clock.Mono() - start).Seconds())
 	})
+}
+
+// What is taken in of a body that was refused before its end.
+const (
+	drainBytes = 32 << 20
+	drainTime  = 5 * time.Second
+)
+
+// drain reads what is left of a refused body. Many clients read the answer only when
+// they have sent all: a connection that is closed before shows them a reset in its place.
+func (a *api) drain(w http.ResponseWriter, r *http.Request, body io.Reader) {
+	if r.Header.Get("Expect") != "" {
+		return // such a client waits for the answer
+	}
+	if http.NewResponseController(w).SetReadDeadline(a.opts.Clock.Now().Add(drainTime)) == nil {
+		_, _ = io.CopyN(io.Discard, body, drainBytes)
+	}
 }
 
 // guarded is the endpoint behind its checks.
