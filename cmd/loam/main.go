@@ -1,5 +1,5 @@
 // Command loam is the server and the tools of Loam: serve, sql, demo, version,
-// health, doctor, config. Each command reads its flags, wires rooms together, and runs.
+// health, fsck, doctor, config. Each command reads its flags, wires rooms together, and runs.
 package main
 
 import (
@@ -27,6 +27,7 @@ var commands = []command{
 	{"load", "load files into a collection or table", loadCommand},
 	{"demo", "load Go's documentation into a temporary server and query it", runDemo},
 	{"health", "ask a running server how it is; the exit code answers", runHealth},
+	{"fsck", "check everything in a data directory against its checksums", runFsck},
 	{"doctor", "try whether an object store keeps what Loam needs", runDoctor},
 	{"config", "print the settings of loam serve and where each comes from", runConfig},
 	{"passwd", "make a line for the users file of loam serve", runPasswd},

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
@@ -195,7 +194,7 @@ func (c *Collection) load(ctx context.Context, m *Manifest, ref ManifestRef) (*s
 	st := &state{manifest: m, ref: ref, splits: make([]*split, n), deleted: make([]*roaring.Bitmap, n)}
 	err := together(n, func(i int) (err error) {
 		if st.splits[i], err = c.split(ctx, m.Segments[i]); err == nil {
-			st.deleted[i], err = c.deletions(ctx, &m.Segments[i])
+			st.deleted[i], err = readDeletions(ctx, c.deps.Objects, &m.Segments[i])
 		}
 		return err
 	})
@@ -257,29 +256,6 @@ func (c *Collection) split(ctx context.Context, seg Segment) (*split, error) {
 	}
 	c.cache[seg.SplitKey] = s
 	return s, nil
-}
-
-// deletions reads a segment's deletion bitmap; an unreadable one is an error, never "nothing deleted".
-func (c *Collection) deletions(ctx context.Context, seg *Segment) (*roaring.Bitmap, error) {
-	del := roaring.New()
-	if seg.Deletion == nil {
-		return del, nil
-	}
-	b, err := c.deps.Objects.Get(ctx, seg.Deletion.Key)
-	if err != nil {
-		return nil, err
-	}
-	if sum := xxh3.Hash(b); sum != seg.Deletion.Checksum {
-		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: checksum %016x, the manifest has %016x", seg.Deletion.Key, sum, seg.Deletion.Checksum)
-	}
-	if err := del.UnmarshalBinary(b); err != nil {
-		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: %v", seg.Deletion.Key, err)
-	}
-	if n := int(del.GetCardinality()); n != seg.Deleted || n > 0 && int(del.Maximum()) >= seg.Rows {
-		return nil, fail.New(fail.Corrupt, "deletion bitmap %s has %d rows up to %d, the manifest says %d of %d",
-			seg.Deletion.Key, n, del.Maximum(), seg.Deleted, seg.Rows)
-	}
-	return del, nil
 }
 
 // install makes st the state in force: generations below its applied offsets

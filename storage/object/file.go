@@ -31,15 +31,18 @@ type FileOptions struct {
 	// NoSync leaves out every fsync. Only for the control builds of durability
 	// tests, which must then find losses.
 	NoSync bool
+	// ReadOnly refuses every change and leaves unfinished writes where they are.
+	ReadOnly bool
 }
 
 // FileStore is a store in a directory. An object is a file at its key; it is written
 // under .tmp, synced, and linked to its name, so that it appears whole and only once.
 type FileStore struct {
-	fs     FS
-	root   string
-	ids    clock.IDs
-	noSync bool
+	fs       FS
+	root     string
+	ids      clock.IDs
+	noSync   bool
+	readOnly bool
 
 	// poisoned is set by the first failed fsync. The kernel may then have dropped
 	// pages that a later fsync would call clean, so that nothing more is promised.
@@ -61,7 +64,10 @@ func OpenFile(root string, ids clock.IDs, opt FileOptions) (*FileStore, error) {
 	if err != nil {
 		return nil, fail.Wrap(fail.Unavailable, err, "object store %q", root)
 	}
-	s := &FileStore{fs: opt.FS, root: abs, ids: ids, noSync: opt.NoSync, durable: map[string]bool{abs: true}}
+	s := &FileStore{fs: opt.FS, root: abs, ids: ids, noSync: opt.NoSync, readOnly: opt.ReadOnly, durable: map[string]bool{abs: true}}
+	if opt.ReadOnly {
+		return s, nil
+	}
 	if err := s.sweepTemp(); err != nil {
 		return nil, fail.Wrap(fail.Unavailable, err, "object store %q", root)
 	}
@@ -121,6 +127,9 @@ func (s *FileStore) create(ctx context.Context, key string) (*fileWriter, error)
 	if err := s.poison(nil); err != nil {
 		return nil, err
 	}
+	if s.readOnly {
+		return nil, s.errReadOnly(key)
+	}
 	if err := s.room(key); err != nil {
 		return nil, err
 	}
@@ -130,6 +139,10 @@ func (s *FileStore) create(ctx context.Context, key string) (*fileWriter, error)
 		return nil, s.writeErr(err, "object %q", key)
 	}
 	return &fileWriter{store: s, key: key, tmp: tmp, f: f, sum: xxh3.New()}, nil
+}
+
+func (s *FileStore) errReadOnly(key string) error {
+	return fail.Bug("object %q: a change of the object store %q, which was opened to be read", key, s.root)
 }
 
 // reserveBytes are left free on the disk: the metastore on the same disk must be able
@@ -423,6 +436,9 @@ func (s *FileStore) Delete(ctx context.Context, keys ...string) error {
 	for _, key := range keys {
 		if err := begin(ctx, key); err != nil {
 			return err
+		}
+		if s.readOnly {
+			return s.errReadOnly(key)
 		}
 		err := s.fs.Remove(s.path(key))
 		if err != nil && !isNoFile(err) {

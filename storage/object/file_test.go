@@ -1,6 +1,7 @@
 package object
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 )
 
@@ -236,5 +238,60 @@ func TestLockDir(t *testing.T) {
 	}
 	if _, err := LockDir(filepath.Join(dir, "file"), ""); !fail.Is(err, fail.Unavailable) {
 		t.Fatalf("lock of a file: %v", err)
+	}
+}
+
+func TestLockExisting(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := LockExisting(dir, ""); !fail.Is(err, fail.Unavailable) {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	l, err := LockDir(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LockExisting(dir, ""); !fail.Is(err, fail.Locked) {
+		t.Errorf("a locked one: %v", err)
+	}
+	_ = l.Close()
+	if l, err = LockExisting(dir, ""); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+}
+
+// TestReadOnly: a store that is opened to be read changes nothing, not even its
+// own leftovers.
+func TestReadOnly(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	clk := clock.Real()
+	s, err := OpenFile(dir, clock.RandomIDs(clk), FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(ctx, "a", []byte("x"), PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, tmpName, "left"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = OpenFile(dir, clock.RandomIDs(clk), FileOptions{ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, put := s.Put(ctx, "b", nil, PutOptions{})
+	_, create := s.Create(ctx, "c")
+	for what, err := range map[string]error{"put": put, "create": create, "delete": s.Delete(ctx, "a")} {
+		if !fail.Is(err, fail.Internal) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if b, err := s.Get(ctx, "a"); err != nil || string(b) != "x" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, tmpName, "left")); err != nil {
+		t.Error(err)
 	}
 }

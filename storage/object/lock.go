@@ -41,6 +41,15 @@ func LockDir(dir, endpoint string) (io.Closer, error) {
 	return dirLock{f}, nil
 }
 
+// LockExisting is LockDir of a data directory that is there, as its lock file shows.
+func LockExisting(dir, endpoint string) (io.Closer, error) {
+	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
+		return nil, fail.New(fail.Unavailable, "%q is no data directory: it has no file %s", dir, lockName).
+			WithHint("Name the directory that loam serve --data has.")
+	}
+	return LockDir(dir, endpoint)
+}
+
 // writeHolder records who holds the lock. The text is for people; only the
 // flock decides.
 func writeHolder(f *os.File, endpoint string) error {

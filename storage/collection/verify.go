@@ -1,0 +1,242 @@
+package collection
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/zeebo/xxh3"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/internal/column"
+	"github.com/loamdb/loam/storage/internal/text"
+	"github.com/loamdb/loam/storage/lance"
+	"github.com/loamdb/loam/storage/object"
+)
+
+// VerifyStored reads the whole object, in pieces, and compares its size and
+// checksum with what the manifest says. Errors: Corrupt, with object.ErrNotFound
+// in the chain when it is gone; else those of the store.
+func VerifyStored(ctx context.Context, store object.Store, o StoredObject) error {
+	f, err := store.Open(ctx, o.Key)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return verifyBytes(ctx, f, o.Size, o.Checksum, nil)
+}
+
+// VerifySplit opens every section of a segment's split and compares what is in it
+// with the manifest: block checksums, row counts of columns, text and keys, and
+// that the rows come from the log below the applied offsets.
+func VerifySplit(ctx context.Context, store object.Store, m *Manifest, seg *Segment) error {
+	b, err := openBundle(ctx, store, seg.SplitKey, seg.SplitSize)
+	if err != nil {
+		return err
+	}
+	if b.table.Object != m.Object || b.table.Rows != seg.Rows {
+		return fail.New(fail.Corrupt, "it belongs to object %d with %d rows, the manifest says %d with %d", b.table.Object, b.table.Rows, m.Object, seg.Rows)
+	}
+	for _, s := range b.table.Sections {
+		data, err := b.section(ctx, s.Name)
+		if err != nil {
+			return err
+		}
+		if err := verifySection(s.Name, data, seg.Rows, m.Applied); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func verifySection(name string, data []byte, rows int, applied []uint64) error {
+	switch name {
+	case sectionColumn:
+		sec, err := column.Open(data)
+		if err != nil {
+			return err
+		}
+		if sec.Rows() != rows {
+			return fail.New(fail.Corrupt, "the columns have %d rows, the manifest says %d", sec.Rows(), rows)
+		}
+		return verifyOffsets(sec, applied)
+	case sectionText:
+		idx, err := text.Open(data)
+		if err == nil && int(idx.NumDocs()) != rows {
+			err = fail.New(fail.Corrupt, "the text index has %d documents, the manifest says %d rows", idx.NumDocs(), rows)
+		}
+		return err
+	case sectionKeys:
+		return verifyKeys(data, rows)
+	}
+	return nil
+}
+
+func verifyOffsets(sec *column.Section, applied []uint64) error {
+	for chunk := range chunksOf(sec.Rows()) {
+		parts, err := sec.Chunk(partitionRef.section, chunk)
+		if err != nil {
+			return err
+		}
+		offsets, err := sec.Chunk(offsetRef.section, chunk)
+		if err != nil {
+			return err
+		}
+		parts, offsets = parts.Flatten(), offsets.Flatten()
+		for i := range parts.N {
+			p, off := int(parts.Int32s[i]), uint64(offsets.Int64s[i])
+			if p < 0 || p >= len(applied) || off >= applied[p] {
+				return fail.New(fail.Corrupt, "row %d comes from offset %d of partition %d, which is not below the applied offsets %d", chunk*vec.ChunkRows+i, off, p, applied)
+			}
+		}
+	}
+	return nil
+}
+
+func verifyKeys(data []byte, rows int) error {
+	idx, err := openKeys(data)
+	if err != nil {
+		return err
+	}
+	if idx.n != rows {
+		return fail.New(fail.Corrupt, "the key index has %d keys, the manifest says %d rows", idx.n, rows)
+	}
+	for i := 1; i < idx.n; i++ {
+		if idx.hash(i) < idx.hash(i-1) {
+			return fail.New(fail.Corrupt, "hash %d of the key index is below the one before", i)
+		}
+	}
+	return nil
+}
+
+// VerifyData reads a segment's Lance data file whole, compares it with the
+// manifest's checksum and, where the split can be read, with the block checksums
+// there, opens it and counts its rows.
+func VerifyData(ctx context.Context, store object.Store, m *Manifest, seg *Segment) error {
+	var blocks []uint64
+	if b, err := openBundle(ctx, store, seg.SplitKey, seg.SplitSize); err == nil {
+		blocks = b.table.Lance
+	}
+	f, err := store.Open(ctx, datasetOf(m.Object)+lance.DataPath(seg.DataFile))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if err := verifyBytes(ctx, f, seg.DataSize, seg.DataChecksum, blocks); err != nil {
+		return err
+	}
+	file, err := lance.OpenFile(ctx, f, f.Size())
+	if err == nil && int(file.NumRows()) != seg.Rows {
+		err = fail.New(fail.Corrupt, "it has %d rows, the manifest says %d", file.NumRows(), seg.Rows)
+	}
+	return err
+}
+
+// verifyBytes compares an object's size (when known), the checksum of the whole,
+// and of each block unless blocks is nil.
+func verifyBytes(ctx context.Context, f object.Object, size int64, sum uint64, blocks []uint64) error {
+	if size >= 0 && f.Size() != size {
+		return fail.New(fail.Corrupt, "it has %s, the manifest says %d", fail.Count(f.Size(), "byte"), size)
+	}
+	n := int((f.Size() + blockBytes - 1) / blockBytes)
+	if blocks != nil && len(blocks) != n {
+		return fail.New(fail.Corrupt, "it has %s, its split has the checksums of %d", fail.Count(n, "block"), len(blocks))
+	}
+	whole, buf := xxh3.New(), make([]byte, blockBytes)
+	for i := range n {
+		off := int64(i) * blockBytes
+		p := buf[:min(blockBytes, f.Size()-off)]
+		if err := f.ReadAt(ctx, p, off); err != nil {
+			return err
+		}
+		_, _ = whole.Write(p)
+		if blocks != nil && xxh3.Hash(p) != blocks[i] {
+			return fail.New(fail.Corrupt, "block %d has the checksum %016x, its split says %016x", i, xxh3.Hash(p), blocks[i])
+		}
+	}
+	if got := whole.Sum64(); got != sum {
+		return fail.New(fail.Corrupt, "checksum %016x, the manifest has %016x", got, sum)
+	}
+	return nil
+}
+
+// VerifyDeletion reads a segment's deletion bitmap and compares its rows with the manifest.
+func VerifyDeletion(ctx context.Context, store object.Store, seg *Segment) error {
+	_, err := readDeletions(ctx, store, seg)
+	return err
+}
+
+// readDeletions reads a segment's deletion bitmap; an unreadable one is an error,
+// never "nothing deleted".
+func readDeletions(ctx context.Context, store object.Store, seg *Segment) (*roaring.Bitmap, error) {
+	del := roaring.New()
+	d := seg.Deletion
+	if d == nil {
+		return del, nil
+	}
+	b, err := store.Get(ctx, d.Key)
+	if err != nil {
+		return nil, err
+	}
+	if sum := xxh3.Hash(b); sum != d.Checksum {
+		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: checksum %016x, the manifest has %016x", d.Key, sum, d.Checksum)
+	}
+	if err := del.UnmarshalBinary(b); err != nil {
+		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: %v", d.Key, err)
+	}
+	if n := int(del.GetCardinality()); n != seg.Deleted || n > 0 && int(del.Maximum()) >= seg.Rows {
+		return nil, fail.New(fail.Corrupt, "deletion bitmap %s has %d rows up to %d, the manifest says %d of %d",
+			d.Key, n, del.Maximum(), seg.Deleted, seg.Rows)
+	}
+	return del, nil
+}
+
+// VerifyLance reads the manifest of a version's Lance dataset and compares every
+// fragment, its files, rows and deletions, with the segments.
+func VerifyLance(ctx context.Context, store object.Store, m *Manifest) error {
+	b, err := store.Get(ctx, datasetOf(m.Object)+lance.ManifestPath(m.LanceVersion))
+	if err != nil {
+		return err
+	}
+	got, err := lance.DecodeManifest(b)
+	if err != nil {
+		return err
+	}
+	if got.Version != m.LanceVersion || len(got.Fragments) != len(m.Segments) {
+		return fail.New(fail.Corrupt, "it is of version %d with %s, the manifest says %d with %d",
+			got.Version, fail.Count(len(got.Fragments), "fragment"), m.LanceVersion, len(m.Segments))
+	}
+	for i := range m.Segments {
+		want, err := lance.FragmentJSON(lanceFragment(&m.Segments[i]))
+		if err != nil {
+			return err
+		}
+		has, err := lance.FragmentJSON(got.Fragments[i])
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(has, want) {
+			return fail.New(fail.Corrupt, "fragment %d is %s, the manifest says %s", i, has, want)
+		}
+	}
+	return nil
+}
+
+// VerifyBase reads the manifest of the empty version 1 of a collection's dataset,
+// for which there is no checksum before the first commit.
+func VerifyBase(ctx context.Context, store object.Store, objectID uint64) error {
+	b, err := store.Get(ctx, BaseKey(objectID))
+	if err != nil {
+		return err
+	}
+	m, err := lance.DecodeManifest(b)
+	if err != nil {
+		return err
+	}
+	again, err := lance.EncodeManifest(m)
+	if err == nil && (m.Version != 1 || len(m.Fragments) > 0 || !bytes.Equal(again, b)) {
+		err = fail.New(fail.Corrupt, "it is not the empty version 1: version %d with %s", m.Version, fail.Count(len(m.Fragments), "fragment"))
+	}
+	return err
+}
