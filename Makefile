@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash bench-flight bench-lance store-conformance image lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash history bench-flight bench-lance store-conformance image lint cross clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,6 +65,12 @@ crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick f
 
 crash: ## the same, 500 rounds and 5,000 images (an hour)
 	$(GO) test -count=1 ./conformance/crash -run '^TestLong' -rounds 500 -images 5000 -timeout 0 -v
+
+HISTORIES ?= 10000
+SEED ?= 1
+
+history: ## histories of two nodes under faults on simulated time, checked with porcupine: HISTORIES of them from SEED on (10,000: a quarter of an hour)
+	@$(GO) test -count=1 ./conformance/history -run '^TestHistories$$' -histories $(HISTORIES) -seed $(SEED) -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
 bench-flight: ## CPU per byte of results over Flight against arrow-go's writer: 4 M rows or 1 GiB a case, five runs each (minutes)
 	@$(GO) test -count=1 ./flightsql -run '^TestFlightBench$$' -flight -v -timeout 30m | \

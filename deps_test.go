@@ -60,6 +60,7 @@ cmd/loam < . flightsql internal ; arrow net prometheus sync term xxh3 yaml
 cmd/loam/internal/shell < . internal planner ; arrow readline width term sys
 conformance/crash < ;
 conformance/firsthour < ;
+conformance/history < ;
 `
 
 // modules are the third-party modules by the short names of the policy.

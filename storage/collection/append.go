@@ -207,7 +207,7 @@ func (c *Collection) AppendIf(ctx context.Context, r *Rows, base *Snapshot) (sna
 		if serr != nil {
 			return token, serr
 		}
-		moved, serr := touched(now, base, c.touchedKeys(r))
+		moved, serr := touched(ctx, now, base, c.touchedKeys(r))
 		if serr != nil {
 			return token, serr
 		}
@@ -251,50 +251,6 @@ func (c *Collection) touchedKeys(r *Rows) []string {
 		keys[i] = id.key()
 	}
 	return keys
-}
-
-// touched reports whether a record above base's bounds, visible in now, has one of the keys.
-func touched(now, base *Snapshot, keys []string) (bool, error) {
-	want := make(map[string]bool, len(keys))
-	for _, k := range keys {
-		want[k] = true
-	}
-	for _, v := range now.views {
-		hit, err := v.changedSince(base, want)
-		if hit || err != nil {
-			return hit, err
-		}
-	}
-	return false, nil
-}
-
-// changedSince looks for records of the keys above base's bounds. A split that
-// base did not have holds applied records: they are looked up by key.
-func (v *view) changedSince(base *Snapshot, want map[string]bool) (bool, error) {
-	switch p := v.part.(type) {
-	case *tailPart:
-		from := 0
-		if b := base.bounds[p.g.partition]; b > p.g.base {
-			from = min(p.n, int(b-p.g.base))
-		}
-		for _, k := range p.g.keyRange(from, p.n) {
-			if want[k] {
-				return true, nil
-			}
-		}
-	case *split:
-		for _, b := range base.views {
-			if b.part == v.part {
-				return false, nil
-			}
-		}
-		for k := range want {
-			if _, ok, err := p.lookup(k); ok || err != nil {
-				return true, err
-			}
-		}
-	}
-	return false, nil
 }
 
 // Backlog is what waits to be applied.

@@ -2,12 +2,14 @@ package collection
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/object"
 )
 
 // recentSnapshots is how many snapshots are kept for tickets that come back.
@@ -29,13 +31,17 @@ func (c *Collection) At(ctx context.Context, head metastore.Head, parts []metast
 	for p := range parts {
 		bounds[p] = parts[p].Next
 	}
-	if err := c.refresh(ctx, head); err != nil {
-		return nil, err
+	for {
+		if err := c.refresh(ctx, head); err != nil {
+			return nil, err
+		}
+		if err := c.reach(ctx, parts); err != nil {
+			return nil, err
+		}
+		if s, err := c.snapshot(ctx, bounds); s != nil || err != nil {
+			return s, err
+		}
 	}
-	if err := c.reach(ctx, parts); err != nil {
-		return nil, err
-	}
-	return c.snapshot(ctx, bounds)
 }
 
 // refresh loads a newer manifest than the one in force, committed elsewhere.
@@ -90,17 +96,25 @@ func (c *Collection) refreshHeld(ctx context.Context, head metastore.Head) error
 	return c.install(st)
 }
 
-// snapshot fixes the state in force at the bounds, which the tails cover.
+// snapshot fixes the state in force at the bounds. It returns nil when the tails do
+// not cover them any more: another reader has learned of a manifest that ends
+// within a generation, which is then read again from the log.
 func (c *Collection) snapshot(ctx context.Context, bounds []uint64) (*Snapshot, error) {
 	c.mu.Lock()
-	st, obj := c.st, c.obj
+	st, obj, covered := c.st, c.obj, true
 	for _, s := range c.recent {
 		if s.manifest == st.manifest && s.obj == obj && slices.Equal(s.bounds, bounds) {
 			c.mu.Unlock()
 			return s, nil
 		}
 	}
+	for p := range bounds {
+		covered = covered && c.tails[p].next >= bounds[p]
+	}
 	c.mu.Unlock()
+	if !covered {
+		return nil, nil
+	}
 	// A commit may have passed the bounds meanwhile; its rows are in the splits then.
 	bounds = slices.Clone(bounds)
 	for p := range bounds {
@@ -189,7 +203,12 @@ func (c *Collection) rebuild(ctx context.Context, version uint64, bounds []uint6
 	return c.snapshotOf(ctx, st, bounds)
 }
 
+// expired is the error of a version of which an object or a run of the log is gone.
+// What cannot be read for another reason stays what it is: it may be there again.
 func (c *Collection) expired(err error, version uint64) error {
+	if !errors.Is(err, object.ErrNotFound) && !fail.Is(err, fail.SnapshotExpired) {
+		return err
+	}
 	return fail.Wrap(fail.SnapshotExpired, err, "version %d of %s is no longer kept", version, c.origin.Name)
 }
 
