@@ -186,7 +186,7 @@ func (st *Statement) delete(ctx context.Context, n *plan.Delete) (*Result, error
 	}
 	obj := t.snap.Object()
 	var batch *collection.Rows
-	if obj.Kind == schema.Table {
+	if obj.Kind.Tabular() {
 		batch = &collection.Rows{Cols: make([]*vec.Vector, len(obj.Fields)), Gone: t.identities()}
 	} else {
 		batch = collection.DeleteKeys(obj, t.keys())
@@ -220,7 +220,7 @@ func (st *Statement) update(ctx context.Context, n *plan.Update) (*Result, error
 		values[at] = t.cols[first+i].Flatten()
 	}
 	var batch *collection.Rows
-	if obj.Kind == schema.Table {
+	if obj.Kind.Tabular() {
 		batch, err = t.snap.UpdateTable(ctx, t.identities(), values)
 	} else {
 		batch, err = t.snap.Patch(ctx, t.keys(), values)

@@ -12,8 +12,8 @@ import (
 	"github.com/loamdb/loam/storage/collection"
 )
 
-// objectOptions are the WITH options of collections and tables that set budgets;
-// each reads its value into the options of storage.
+// objectOptions are the WITH options of collections, tables and streams that set
+// budgets; each reads its value into the options of storage.
 var objectOptions = map[string]func(o *collection.Options, value string) error{
 	"batch_interval":        func(o *collection.Options, v string) error { return readDuration(v, &o.BatchInterval) },
 	"max_batch_interval":    func(o *collection.Options, v string) error { return readDuration(v, &o.MaxBatchInterval) },
@@ -22,6 +22,28 @@ var objectOptions = map[string]func(o *collection.Options, value string) error{
 	"max_splits":            func(o *collection.Options, v string) error { return readCount(v, &o.MaxSplits) },
 	"max_unapplied_records": func(o *collection.Options, v string) error { return readBytes(v, &o.MaxUnappliedRecords) },
 	"max_unapplied_bytes":   func(o *collection.Options, v string) error { return readBytes(v, &o.MaxUnappliedBytes) },
+	"retention":             func(o *collection.Options, v string) error { return readRetention(v, &o.Retention) },
+	"retention_bytes":       func(o *collection.Options, v string) error { return readBytes(v, &o.RetentionBytes) },
+	"max_record_bytes":      func(o *collection.Options, v string) error { return readRecordBytes(v, &o.MaxRecordBytes) },
+}
+
+// streamOptions are those of objectOptions that only streams have.
+var streamOptions = []string{"retention", "retention_bytes", "max_record_bytes"}
+
+// optionNames are the options that a kind has.
+func optionNames(kind schema.Kind) []string {
+	names := append(slices.Collect(maps.Keys(objectOptions)), "partitions")
+	switch kind {
+	case schema.Collection:
+		names = append(names, "dynamic")
+	case schema.Stream:
+		names = append(names, "key")
+	}
+	if kind != schema.Stream {
+		names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(streamOptions, n) })
+	}
+	slices.Sort(names)
+	return names
 }
 
 // optionsOf are an object's budgets: the engine's, changed by its WITH options.
@@ -30,13 +52,17 @@ func (e *Engine) optionsOf(obj *schema.Object) (collection.Options, error) {
 	out := e.cfg.Collection
 	for name, value := range obj.Options {
 		read := objectOptions[strings.ToLower(name)]
-		if read == nil {
-			known := slices.Sorted(maps.Keys(objectOptions))
+		known := optionNames(obj.Kind)
+		if read == nil || !slices.Contains(known, strings.ToLower(name)) {
+			if read != nil {
+				return out, fail.New(fail.InvalidParameter, "%s %s: %s is an option of streams", obj.Kind, obj.Name, name).
+					WithHint("CREATE STREAM makes one.")
+			}
 			err := fail.New(fail.InvalidParameter, "%s %s: there is no option %q", obj.Kind, obj.Name, name)
 			if near := fail.Closest(name, known); near != "" {
 				return out, err.WithHint("Did you mean %s?", near)
 			}
-			return out, err.WithHint("Options are partitions, dynamic, %s.", strings.Join(known, ", "))
+			return out, err.WithHint("Options are %s.", strings.Join(known, ", "))
 		}
 		if err := read(&out, value); err != nil {
 			return out, fail.New(fail.InvalidParameter, "%s %s: option %s: %s", obj.Kind, obj.Name, name, err.Error())
@@ -53,6 +79,54 @@ func readDuration(v string, to *time.Duration) error {
 	*to = d
 	return nil
 }
+
+// readRetention reads a duration that may be long: '7d', '36h', '1 week'; '0' or
+// 'forever' keeps everything.
+func readRetention(v string, to *time.Duration) error {
+	text := strings.ToLower(strings.TrimSpace(v))
+	if text == "0" || text == "forever" {
+		*to = 0
+		return nil
+	}
+	at := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	bad := fail.New(fail.InvalidParameter, "%q is not a duration from 1s to 36500d, such as '36h' or '7d', nor 'forever'", v)
+	if at < 1 {
+		return bad
+	}
+	n, err := strconv.ParseInt(text[:at], 10, 64)
+	unit, ok := retentionUnits[strings.TrimSpace(text[at:])]
+	if err != nil || !ok || n < 1 || n > int64(maxRetention/unit) {
+		return bad
+	}
+	*to = time.Duration(n) * unit
+	return nil
+}
+
+const maxRetention = 36500 * 24 * time.Hour
+
+var retentionUnits = map[string]time.Duration{
+	"s": time.Second, "second": time.Second, "seconds": time.Second,
+	"m": time.Minute, "min": time.Minute, "minute": time.Minute, "minutes": time.Minute,
+	"h": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+	"w": 7 * 24 * time.Hour, "week": 7 * 24 * time.Hour, "weeks": 7 * 24 * time.Hour,
+}
+
+// readRecordBytes reads the limit of one record.
+func readRecordBytes(v string, to *int64) error {
+	var n int64
+	if err := readBytes(v, &n); err != nil {
+		return err
+	}
+	if n > maxRecordBytes {
+		return fail.New(fail.InvalidParameter, "%q is above the limit of %d MiB a record", v, maxRecordBytes>>20)
+	}
+	*to = n
+	return nil
+}
+
+// maxRecordBytes is the largest limit of one record.
+const maxRecordBytes = 64 << 20
 
 func readCount(v string, to *int) error {
 	n, err := strconv.Atoi(v)

@@ -20,6 +20,7 @@ type record map[string]vec.Value
 var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, error){
 	"namespaces":  namespaceRecords,
 	"collections": collectionRecords,
+	"streams":     streamRecords,
 	"tables":      tableRecords,
 	"views":       viewRecords,
 	"columns":     columnRecords,

@@ -121,7 +121,7 @@ func standardColumn(o *schema.Object, i int, f schema.Field) record {
 	r := record{"table_catalog": root, "table_schema": vec.Text(o.Namespace), "table_name": vec.Text(o.Name), "column_name": vec.Text(f.Name),
 		"ordinal_position": vec.Int32(int32(i + 1)), "is_nullable": yesNo(!f.NotNull && !o.IsKey(i)), "data_type": vec.Text(t.standard),
 		"udt_catalog": root, "udt_schema": vec.Text("pg_catalog"), "udt_name": vec.Text(t.name), "dtd_identifier": vec.Text(itoa(i + 1)),
-		"is_identity": yesNo(false), "is_generated": vec.Text("NEVER"), "is_updatable": yesNo(tableType(o) == "BASE TABLE" && !o.IsKey(i))}
+		"is_identity": yesNo(false), "is_generated": vec.Text("NEVER"), "is_updatable": yesNo(tableType(o) == "BASE TABLE" && o.Kind != schema.Stream && !o.IsKey(i))}
 	setText(r, "column_default", f.Default)
 	number := func(name string, n int) { r[name] = vec.Int32(int32(n)) }
 	if f.MaxChars > 0 {

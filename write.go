@@ -15,8 +15,12 @@ import (
 	"github.com/loamdb/loam/storage/collection"
 )
 
-// opColumn carries the operation of each row of a record batch.
-const opColumn = "_op"
+// opColumn carries the operation of each row of a record batch, and partitionColumn
+// the partition of a stream that the row goes to.
+const (
+	opColumn        = "_op"
+	partitionColumn = "_partition"
+)
 
 // find resolves a target to its object and opened collection.
 func (s *Session) find(ctx context.Context, t Target) (*collection.Collection, *schema.Object, error) {
@@ -100,6 +104,8 @@ type batch struct {
 	cols []*vec.Vector // one a field, nil where absent
 	n    int
 	ops  []rowOp
+	// to are the partitions that rows name, below 0 for none; nil without the column.
+	to []int32
 	// defaults are the values that upserts have in absent columns, nil for NULL.
 	defaults []*vec.Vector
 }
@@ -124,6 +130,12 @@ func readBatch(obj *schema.Object, rec arrow.RecordBatch) (*batch, error) {
 			}
 			continue
 		}
+		if f.Name == partitionColumn && obj.Kind == schema.Stream {
+			if err := b.readPartitions(rec.Column(i)); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		field, n := obj.FieldByName(f.Name, false)
 		if field == nil {
 			return nil, noField(obj, f.Name, n)
@@ -140,6 +152,27 @@ func readBatch(obj *schema.Object, rec arrow.RecordBatch) (*batch, error) {
 		}
 	}
 	return b, b.readOps(obj, ops)
+}
+
+// readPartitions reads the column of partitions; NULL names none.
+func (b *batch) readPartitions(col arrow.Array) error {
+	v, err := vec.FromArrow(col, types.Of(types.Int32))
+	if err != nil {
+		return columnError(partitionColumn, err)
+	}
+	b.to = make([]int32, b.n)
+	for i := range b.to {
+		switch {
+		case v.IsNull(i):
+			b.to[i] = -1
+		case v.Value(i).Int < 0:
+			return fail.New(fail.InvalidParameter, "row %d: %s is %d", i+1, partitionColumn, v.Value(i).Int).
+				WithHint("Partitions are counted from 0; NULL leaves the choice to the key.")
+		default:
+			b.to[i] = int32(v.Value(i).Int)
+		}
+	}
+	return nil
 }
 
 func columnError(name string, err error) error {
@@ -177,9 +210,12 @@ func (b *batch) readOps(obj *schema.Object, ops *vec.Vector) error {
 		default:
 			return fail.New(fail.InvalidParameter, "row %d: _op is %q", i+1, op).WithHint("_op is upsert, delete or patch.")
 		}
-		if obj.Kind == schema.Table && b.ops[i] != opUpsert {
-			return fail.New(fail.WrongObjectType, "row %d: %s is a table, whose rows have no key: only upsert works", i+1, obj.Name).
-				WithHint("Use DELETE or UPDATE in SQL.")
+		if obj.Kind.Tabular() && b.ops[i] != opUpsert {
+			e := fail.New(fail.WrongObjectType, "row %d: %s is a %s, whose rows have no key: only upsert works", i+1, obj.Name, obj.Kind)
+			if obj.Kind == schema.Stream {
+				return e.WithHint("Records of a stream are only added, and leave by retention.")
+			}
+			return e.WithHint("Use DELETE or UPDATE in SQL.")
 		}
 	}
 	return nil
@@ -249,6 +285,9 @@ func upsertDelete(ctx context.Context, c *collection.Collection, obj *schema.Obj
 	if err != nil {
 		return snapshot.Token{}, err
 	}
+	if b.to != nil {
+		rows.To = b.to[from:to]
+	}
 	return c.Append(ctx, rows)
 }
 
@@ -305,6 +344,9 @@ func (s *Session) PrepareIngest(ctx context.Context, t Target, sch *arrow.Schema
 	switch {
 	case err == nil && mode.IfExists == "append":
 		return obj, compatible(obj, sch)
+	case err == nil && mode.IfExists == "replace" && obj.Kind == schema.Stream:
+		return nil, fail.New(fail.WrongObjectType, "%s is a stream, and an ingest that replaces it would make a table of it", obj.Name).
+			WithHint("Ingest with mode append.")
 	case err == nil && mode.IfExists == "replace":
 		if err := s.engine.drop(ctx, obj); err != nil {
 			return nil, err
@@ -339,7 +381,7 @@ func (s *Session) PrepareIngest(ctx context.Context, t Target, sch *arrow.Schema
 // compatible checks that the columns of an ingest exist and can be cast.
 func compatible(obj *schema.Object, sch *arrow.Schema) error {
 	for _, f := range sch.Fields() {
-		if f.Name == opColumn {
+		if f.Name == opColumn || f.Name == partitionColumn && obj.Kind == schema.Stream {
 			continue
 		}
 		field, n := obj.FieldByName(f.Name, false)

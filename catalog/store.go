@@ -57,6 +57,7 @@ type definition struct {
 	Key     []int             `json:"key,omitempty"`
 	Fields  []field           `json:"fields"`
 	Dynamic bool              `json:"dynamic,omitempty"`
+	RouteBy int32             `json:"route_by,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 	View    *view             `json:"view,omitempty"`
 	// LastField is absent where it is the largest id of the fields.
@@ -89,7 +90,7 @@ type field struct {
 }
 
 func encode(o *schema.Object) ([]byte, error) {
-	d := definition{Key: o.Key, Dynamic: o.Dynamic, Options: o.Options}
+	d := definition{Key: o.Key, Dynamic: o.Dynamic, RouteBy: o.RouteBy, Options: o.Options}
 	for _, f := range o.Fields {
 		d.Fields = append(d.Fields, field{ID: f.ID, Name: f.Name, Type: f.Type.String(), NotNull: f.NotNull,
 			FullText: f.FullText, Metric: string(f.Metric), Modifier: f.Modifier, MaxChars: f.MaxChars, Default: f.Default})
@@ -125,7 +126,7 @@ func decode(row metastore.Object) (*schema.Object, error) {
 	}
 	o := &schema.Object{
 		ID: row.ID, Namespace: row.Namespace, Name: row.Name, Kind: schema.Kind(row.Kind), Incarnation: row.Incarnation,
-		SchemaVersion: row.SchemaVersion, Partitions: row.Partitions, Key: d.Key, Dynamic: d.Dynamic, Options: d.Options,
+		SchemaVersion: row.SchemaVersion, Partitions: row.Partitions, Key: d.Key, Dynamic: d.Dynamic, RouteBy: d.RouteBy, Options: d.Options,
 	}
 	for _, f := range d.Fields {
 		t, ok := types.Parse(f.Type)

@@ -94,8 +94,8 @@ func (s *Server) updateStatement(ctx context.Context, cmd *pb.CommandStatementUp
 	return s.update(ctx, &job{sess: sess, sql: cmd.GetQuery(), st: st})
 }
 
-// putPath takes rows for ["collections", name], ["tables", name], or either with
-// the namespace in front.
+// putPath takes rows for ["collections", name], ["tables", name], ["streams", name],
+// or one of them with the namespace in front.
 func (s *Server) putPath(ctx context.Context, path []string, r *ingest.Reader, stream flight.FlightService_DoPutServer) error {
 	sess, err := s.session(ctx, callOf(ctx))
 	if err != nil {
@@ -123,14 +123,14 @@ func (s *Server) pathTarget(ctx context.Context, sess engine.Session, path []str
 	if len(path) == 3 {
 		namespace, path = path[0], path[1:]
 	}
-	kinds := map[string]schema.Kind{"collections": schema.Collection, "tables": schema.Table}
+	kinds := map[string]schema.Kind{"collections": schema.Collection, "tables": schema.Table, "streams": schema.Stream}
 	kind, ok := schema.Kind(""), false
 	if len(path) == 2 {
 		kind, ok = kinds[path[0]]
 	}
 	if !ok {
 		return loam.Target{}, fail.New(fail.BadRequest, "%.100q is no path to write to", path).
-			WithHint("Use [\"collections\", name] or [\"tables\", name], with a namespace in front if need be.")
+			WithHint("Use [\"collections\", name], [\"tables\", name] or [\"streams\", name], with a namespace in front if need be.")
 	}
 	found, err := s.engine.Catalog().Lookup(ctx, catalog.Name{Text: namespace, Quoted: true}, catalog.Name{Text: path[1], Quoted: true})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 
@@ -37,6 +38,8 @@ var encodeTable = []def{
 	{names: "hash", apart: true, help: "a hash of all arguments as a BIGINT, equal for equal values; not the same over versions", nulls: true, sigs: []sig{{in: "any, any...", ret: "bigint", eval: evalHash}}},
 	{names: "base64 to_base64", help: "bytes in base64", sigs: bytesText(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) })},
 	{names: "from_base64 unbase64", help: "the bytes of a base64 text", sigs: []sig{{in: "text", ret: "binary", eval: text1e(func(s string) (string, error) { return decode(s, "base64") })}}},
+	{names: "convert_from", help: "the text that bytes hold in an encoding, 'UTF8'; an error if they do not", sigs: []sig{{in: "binary, text", ret: "text", eval: coded(fromUTF8)}}},
+	{names: "convert_to", help: "the bytes of a text in an encoding, 'UTF8'", sigs: []sig{{in: "text, text", ret: "binary", eval: coded(toUTF8)}}},
 	{names: "hex", help: "bytes, or a number, in upper-case hexadecimal digits", sigs: append([]sig{{in: "bigint", ret: "text", eval: longText(func(x int64) string {
 		return strings.ToUpper(strconv.FormatUint(uint64(x), 16))
 	})}}, bytesText(func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) })...)},
@@ -59,6 +62,23 @@ var encodeTable = []def{
 		}
 		return strings.ToValidUTF8(out, "\uFFFD"), nil
 	})}}},
+}
+
+func fromUTF8(s, encoding string) (string, error) {
+	if _, err := toUTF8(s, encoding); err != nil {
+		return "", err
+	}
+	if !utf8.ValidString(s) {
+		return "", fail.New(fail.InvalidEncoding, "convert_from: the bytes are no text in UTF8").WithHint("encode(…, 'base64') writes any bytes as text.")
+	}
+	return s, nil
+}
+
+func toUTF8(s, encoding string) (string, error) {
+	if e := strings.ToLower(encoding); e != "utf8" && e != "utf-8" {
+		return "", fail.New(fail.InvalidParameter, "there is no encoding %.40q", encoding).WithHint("It is 'UTF8'.")
+	}
+	return s, nil
 }
 
 // text1e adapts text → text that may fail.

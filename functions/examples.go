@@ -33,7 +33,7 @@ var examples = map[string]string{
 	"regexp_like": "regexp_like('fox 7', '[0-9]')", "regexp_match": "regexp_match('fox 7', '([a-z]+) ([0-9])')", "regexp_count": "regexp_count('banana', 'an')", "regexp_replace": "regexp_replace('fox 7', '[0-9]', 'x')",
 	"sha1": "sha1('fox')", "sha384": "length(sha384('fox'))", "sha512": "left(sha512('fox'), 16)", "crc32": "crc32('fox')", "xxh3": "xxh3('fox')", "hash": "hash(1, 'x') = hash(1, 'x')",
 	"base64": "base64('fox')", "from_base64": "from_base64('Zm94')", "hex": "hex('fox')", "unhex": "unhex('666f78')", "to_oct": "to_oct(8)", "bin": "bin(5)", "to_base": "to_base(255, 36)",
-	"url_encode": "url_encode('a b/c')", "url_decode": "url_decode('a%20b')",
+	"convert_from": "convert_from(X'666f78', 'UTF8')", "convert_to": "convert_to('fox', 'UTF8')", "url_encode": "url_encode('a b/c')", "url_decode": "url_decode('a%20b')",
 	"damerau_levenshtein": "damerau_levenshtein('ca', 'ac')", "hamming": "hamming('fox', 'box')", "jaccard": "jaccard('duck', 'luck')", "jaro_similarity": "round(jaro_similarity('MARTHA', 'MARHTA'), 4)",
 	"jaro_winkler_similarity": "round(jaro_winkler('MARTHA', 'MARHTA'), 4)", "soundex": "soundex('Robert')",
 	"string_to_array": "string_to_array('a,b,,c', ',')", "string_split": "string_split('a b', ' ')", "regexp_split_to_array": "regexp_split_to_array('a1b22c', '[0-9]+')",

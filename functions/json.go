@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -56,25 +57,19 @@ var jsonTable = []def{
 		})
 		return r.IsArray() || r.IsObject()
 	})},
-	{names: "json_contains json_exists ?", help: "whether there is something at a path", sigs: []sig{{in: "jsontext, any...", bind: bindJSON("boolean"), eval: evalJSONContains}}},
+	{names: "json_contains json_exists ?", help: "whether there is something at a path", sigs: []sig{{in: "jsonbytes, any...", bind: bindJSON("boolean"), eval: evalJSONContains}}},
 	{names: "json_typeof json_type jsonb_typeof", help: "object, array, string, number, boolean or null", sigs: jsonSigs("text", func(r gjson.Result, out *vec.Vector, i int) bool {
 		out.Strings.Set(i, jsonType(r))
 		return true
 	})},
-	{names: "json_valid is_json", help: "whether a text is JSON", sigs: []sig{{in: "text", ret: "boolean", eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
-		s := textsOf(args[0])
-		for i := range n {
-			out.Bools[i] = vec.ValidJSON(s.at(i))
-		}
-		return nil
-	}}}},
+	{names: "json_valid is_json", help: "whether a text, or bytes, are JSON", sigs: []sig{{in: "text", ret: "boolean", eval: evalJSONValid}, {in: "binary", ret: "boolean", eval: evalJSONValid}}},
 }
 
 // put stores what was found and says whether the row has a value.
 type jsonPut = func(r gjson.Result, out *vec.Vector, i int) bool
 
 func jsonSigs(ret string, put jsonPut) []sig {
-	return []sig{{in: "jsontext, any...", ret: ret, bind: bindJSON(ret), eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	return []sig{{in: "jsonbytes, any...", ret: ret, bind: bindJSON(ret), eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		return eachJSON(args, n, func(i int, r gjson.Result) {
 			if !r.Exists() || !put(r, out, i) {
 				out.SetNull(i)
@@ -83,14 +78,33 @@ func jsonSigs(ret string, put jsonPut) []sig {
 	}}}
 }
 
-// bindJSON takes JSON or text, then keys, paths (text) and indexes (integers).
+// documents are the JSON of an argument, or its text or bytes as they are.
+type documents struct {
+	texts
+	bytes bool
+}
+
+func documentsOf(v *vec.Vector) documents {
+	return documents{textsOf(v), v.Type.Kind == types.Binary}
+}
+
+// parse reads document i; bytes that are no JSON hold nothing.
+func (d documents) parse(i int) gjson.Result {
+	s := d.at(i)
+	if d.bytes && !(utf8.ValidString(s) && vec.ValidJSON(s)) {
+		return gjson.Result{}
+	}
+	return gjson.Parse(s)
+}
+
+// bindJSON takes JSON, text or bytes, then keys, paths (text) and indexes (integers).
 func bindJSON(ret string) bindFunc {
 	return func(args []types.Type) ([]types.Type, types.Type, error) {
 		if len(args) < 1 {
 			return nil, types.Type{}, nil
 		}
 		params := make([]types.Type, len(args))
-		doc, ok := matchPattern("jsontext", args[0])
+		doc, ok := matchPattern("jsonbytes", args[0])
 		if !ok {
 			return nil, types.Type{}, nil
 		}
@@ -109,16 +123,24 @@ func bindJSON(ret string) bindFunc {
 	}
 }
 
+func evalJSONValid(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	s := textsOf(args[0])
+	for i := range n {
+		out.Bools[i] = utf8.ValidString(s.at(i)) && vec.ValidJSON(s.at(i))
+	}
+	return nil
+}
+
 func evalJSONContains(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 	return eachJSON(args, n, func(i int, r gjson.Result) { out.Bools[i] = r.Exists() })
 }
 
 // eachJSON walks the steps of each row.
 func eachJSON(args []*vec.Vector, n int, visit func(int, gjson.Result)) error {
-	doc := textsOf(args[0])
+	doc := documentsOf(args[0])
 	walks := make([]pathMemo, len(args)-1)
 	for i := range n {
-		r := gjson.Parse(doc.at(i))
+		r := doc.parse(i)
 		for k, a := range args[1:] {
 			if a.Type.Kind == types.Int64 {
 				r = index(r, longs(a).at(i))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 
@@ -24,7 +25,7 @@ var jsonMakeTable = []def{
 		}
 		return nil
 	}}}},
-	{names: "json", help: "a text as JSON without white space; an error if it is not JSON", sigs: []sig{{in: "jsontext", ret: "json", eval: jsonText1(func(s string) (string, error) { return compacted(s) })}}},
+	{names: "json", help: "a text, or bytes, as JSON without white space; an error if it is not JSON", sigs: []sig{{in: "jsonbytes", ret: "json", eval: jsonText1(func(s string) (string, error) { return compacted(s) })}}},
 	{names: "json_pretty jsonb_pretty", help: "JSON over several lines", sigs: []sig{{in: "jsontext", ret: "text", eval: jsonText1(func(s string) (string, error) {
 		var b bytes.Buffer
 		if err := json.Indent(&b, []byte(s), "", "    "); err != nil {
@@ -32,7 +33,7 @@ var jsonMakeTable = []def{
 		}
 		return b.String(), nil
 	})}}},
-	{names: "json_keys json_object_keys", help: "the keys of an object as a list, at a path if one is given; NULL for anything else", sigs: []sig{{in: "jsontext, any...", bind: bindJSON("text[]"), eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+	{names: "json_keys json_object_keys", help: "the keys of an object as a list, at a path if one is given; NULL for anything else", sigs: []sig{{in: "jsonbytes, any...", bind: bindJSON("text[]"), eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
 		return eachJSON(args, n, func(_ int, r gjson.Result) {
 			if !r.IsObject() {
 				out.AppendNull()
@@ -71,7 +72,7 @@ func jsonText1(f func(string) (string, error)) expr.EvalFunc { return text1e(f) 
 
 func compacted(s string) (string, error) {
 	var b bytes.Buffer
-	if !vec.ValidJSON(s) || json.Compact(&b, []byte(s)) != nil {
+	if !utf8.ValidString(s) || !vec.ValidJSON(s) || json.Compact(&b, []byte(s)) != nil {
 		return "", notJSON(s)
 	}
 	return b.String(), nil

@@ -156,7 +156,7 @@ func (d *def) ready(name string, s *sig, kind string) *overload {
 
 // signature prints an overload as SHOW FUNCTIONS and errors do.
 func (o *overload) signature(name string) string {
-	in := strings.ToUpper(strings.NewReplacer("astext", "any", "jsontext", "json").Replace(o.in))
+	in := strings.ToUpper(strings.NewReplacer("astext", "any", "jsontext", "json", "jsonbytes", "json").Replace(o.in))
 	if o.ret == "" || o.ret == "same" {
 		return fmt.Sprintf("%s(%s)", name, in)
 	}
@@ -298,6 +298,11 @@ func matchPattern(pattern string, a types.Type) (types.Type, bool) {
 		return a, a.Kind == types.Map
 	case "vector":
 		return a, a.Kind == types.Vector
+	case "jsonbytes":
+		if a.Kind == types.Binary {
+			return a, true
+		}
+		return matchPattern("jsontext", a)
 	case "jsontext":
 		if a.Kind == types.Unknown {
 			return types.Of(types.JSON), true

@@ -13,7 +13,8 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 )
 
-const sqlPage = "../../docs/sql.md"
+// sqlPages are the pages whose examples run.
+var sqlPages = []string{"../../docs/sql.md", "../../docs/streams.md"}
 
 // block is a fenced part of a page: its lines lie in [from, to).
 type block struct {
@@ -37,9 +38,16 @@ func blocks(lines []string) []block {
 	return out
 }
 
-// TestSQLPage runs the examples of docs/sql.md in their order and compares what the
+// TestSQLPages runs the examples of each page in their order and compares what the
 // shell prints with the block below each, which -rewrite writes anew.
-func TestSQLPage(t *testing.T) {
+func TestSQLPages(t *testing.T) {
+	for _, page := range sqlPages {
+		runPage(t, page)
+	}
+}
+
+func runPage(t *testing.T, sqlPage string) {
+	t.Helper()
 	raw, err := os.ReadFile(sqlPage)
 	if err != nil {
 		t.Fatal(err)

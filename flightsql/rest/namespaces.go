@@ -30,6 +30,7 @@ type namespaceJSON struct {
 	Name        string   `json:"name"`
 	Collections []string `json:"collections,omitempty"`
 	Tables      []string `json:"tables,omitempty"`
+	Streams     []string `json:"streams,omitempty"`
 	Views       []string `json:"views,omitempty"`
 }
 
@@ -85,6 +86,8 @@ func (a *api) describeNamespace(ctx context.Context, w *answer, r *http.Request)
 			out.Collections = append(out.Collections, o.Name)
 		case schema.Table:
 			out.Tables = append(out.Tables, o.Name)
+		case schema.Stream:
+			out.Streams = append(out.Streams, o.Name)
 		case schema.View:
 			out.Views = append(out.Views, o.Name)
 		}

@@ -17,9 +17,9 @@ import (
 )
 
 // kinds are the objects of a namespace by their part of the path.
-var kinds = map[string]schema.Kind{"collections": schema.Collection, "tables": schema.Table, "views": schema.View}
+var kinds = map[string]schema.Kind{"collections": schema.Collection, "tables": schema.Table, "streams": schema.Stream, "views": schema.View}
 
-// objectRoutes are the routes of collections, of tables or of views.
+// objectRoutes are the routes of collections, of tables, of streams or of views.
 func (a *api) objectRoutes(plural string) []endpoint {
 	kind := kinds[plural]
 	name, tag := string(kind), tagOf(kind)
@@ -199,7 +199,11 @@ func (in *newObject) translate(q *query, kind schema.Kind, ns string) error {
 	if in.IfNotExists {
 		q.add("IF NOT EXISTS ")
 	}
-	q.add(quoteName(ns), ".", quoteName(in.Name), " (")
+	q.add(quoteName(ns), ".", quoteName(in.Name))
+	if kind == schema.Stream && len(in.Fields)+len(in.PrimaryKey) == 0 { // a stream has fields of its own
+		return in.options(q)
+	}
+	q.add(" (")
 	key := in.PrimaryKey
 	for i, f := range in.Fields {
 		if i > 0 {

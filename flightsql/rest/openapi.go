@@ -24,7 +24,7 @@ var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 // pathTexts say what the parameters of paths are.
 var pathTexts = map[string]string{
 	"ns":  "The namespace.",
-	"c":   "The name of the collection, table or view.",
+	"c":   "The name of the collection, table, stream or view.",
 	"key": "The document's key: text as it is, an integer in decimal, a composite key as a JSON array.",
 }
 
@@ -68,7 +68,7 @@ func document(routes []endpoint) []byte {
 }
 
 // requests are the schemas of bodies that are read member by member.
-var requests = []string{"Statement", "Deletion", "Search", "NewCollection", "NewNamespace", "ScanRequest", "Field"}
+var requests = []string{"Statement", "Deletion", "Search", "NewCollection", "NewStream", "NewNamespace", "ScanRequest", "Field"}
 
 // schemas are the components. A member of a request that is null is one that is
 // not there, everywhere, so that is not said at each of them.

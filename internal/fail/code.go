@@ -63,6 +63,9 @@ const (
 	NtileArgument
 	NthValueArgument
 	DiskFull
+	OffsetExpired
+	ProducerFenced
+	ProducerGap
 	Internal
 	numCodes
 )
@@ -127,6 +130,9 @@ var codeTable = [numCodes]codeRow{
 	InvalidTicket:      {"invalid_ticket", "08L01", grpcInvalidArgument, http.StatusBadRequest},
 	TicketExpired:      {"ticket_expired", "08L02", grpcNotFound, http.StatusGone},
 	SnapshotExpired:    {"snapshot_expired", "72000", grpcNotFound, http.StatusGone},
+	OffsetExpired:      {"offset_expired", "72001", grpcNotFound, http.StatusGone},
+	ProducerFenced:     {"producer_fenced", "55L01", grpcInvalidArgument, http.StatusConflict},
+	ProducerGap:        {"producer_sequence_gap", "55L02", grpcInvalidArgument, http.StatusConflict},
 	ConsistencyTimeout: {"consistency_timeout", "57L01", grpcDeadlineExceeded, http.StatusGatewayTimeout},
 	Unauthenticated:    {"unauthenticated", "28000", grpcUnauthenticated, http.StatusUnauthorized},
 	PermissionDenied:   {"permission_denied", "42501", grpcPermissionDenied, http.StatusForbidden},

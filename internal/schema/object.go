@@ -13,9 +13,15 @@ type Kind string
 const (
 	Collection Kind = "collection"
 	Table      Kind = "table"
+	// Stream is a table whose rows are only added, and leave by age or size.
+	Stream Kind = "stream"
 	// View is a stored query: it has fields and no rows, key or partitions.
 	View Kind = "view"
 )
+
+// Tabular reports whether the rows of the kind have no key: a row is known by its
+// place in the log.
+func (k Kind) Tabular() bool { return k == Table || k == Stream }
 
 // Metric is the distance of a vector field.
 type Metric string
@@ -45,7 +51,8 @@ type Field struct {
 	Default string
 }
 
-// Object describes a collection, a table or a view at one schema version. Immutable.
+// Object describes a collection, a table, a stream or a view at one schema version.
+// Immutable.
 type Object struct {
 	ID            uint64
 	Namespace     string
@@ -53,12 +60,15 @@ type Object struct {
 	Kind          Kind
 	Incarnation   string
 	SchemaVersion uint64
-	// Key holds the positions in Fields of the primary key; empty for tables.
+	// Key holds the positions in Fields of the primary key; empty for tables and streams.
 	Key        []int
 	Fields     []Field
 	Partitions int
 	// Dynamic collections take unknown JSON fields into the schema.
 	Dynamic bool
+	// RouteBy is the id of the field of a stream whose value says the partition of a
+	// row; 0 for none.
+	RouteBy int32
 	// Options are the other WITH options, as written.
 	Options map[string]string
 	// LastField is the largest field id that was ever given: ids are not used again.
@@ -141,6 +151,16 @@ func (o *Object) FieldNames() []string {
 	return names
 }
 
+// Route is the position of the field that RouteBy names, or -1.
+func (o *Object) Route() int {
+	for i := range o.Fields {
+		if o.RouteBy != 0 && o.Fields[i].ID == o.RouteBy {
+			return i
+		}
+	}
+	return -1
+}
+
 // IsKey reports whether the field with this position is part of the primary key.
 func (o *Object) IsKey(field int) bool {
 	for _, k := range o.Key {
@@ -175,7 +195,7 @@ func SystemColumns(kind Kind) []Field {
 		{Name: string(ColIngestTS), Type: types.Of(types.Timestamp)},
 		{Name: string(ColRowID), Type: types.Of(types.Int64)},
 	}
-	if kind == Table {
+	if kind.Tabular() {
 		return all[2:]
 	}
 	return all

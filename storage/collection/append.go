@@ -9,7 +9,6 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/snapshot"
-	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/wal"
 )
 
@@ -45,6 +44,9 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snap
 	}
 	r, err := r.fit(obj)
 	if err != nil {
+		return snapshot.Token{}, err
+	}
+	if err := c.checkRecords(obj, r); err != nil {
 		return snapshot.Token{}, err
 	}
 	blocks, err := c.blocks(obj, r)
@@ -127,7 +129,7 @@ func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []
 
 // blocks cuts the rows by partition and size and encodes them.
 func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]block, error) {
-	if obj.Kind == schema.Table {
+	if obj.Kind.Tabular() {
 		return c.tableBlocks(obj, r)
 	}
 	picks := make([][]int, obj.Partitions)
@@ -157,36 +159,9 @@ func (c *Collection) blocks(obj *schema.Object, r *Rows) ([]block, error) {
 	return out, nil
 }
 
-// tableBlocks encodes a table's rows, in several blocks when they are large.
-func (c *Collection) tableBlocks(obj *schema.Object, r *Rows) ([]block, error) {
-	payload, err := encodeTable(obj, r)
-	rows := r.tableRows()
-	if err != nil || len(payload) <= 2*maxBlock || rows < 2 {
-		return []block{c.block(obj, 0, r, nil, payload)}, err
-	}
-	step := max(1, rows*maxBlock/len(payload))
-	var out []block
-	for from := 0; from < rows; from += step {
-		part := &Rows{Cols: make([]*vec.Vector, len(r.Cols))}
-		for i, col := range r.Cols {
-			if col != nil {
-				part.Cols[i] = col.Slice(from, min(rows, from+step))
-			}
-		}
-		if from == 0 {
-			part.Gone = r.Gone
-		}
-		if payload, err = encodeTable(obj, part); err != nil {
-			return nil, err
-		}
-		out = append(out, c.block(obj, 0, part, nil, payload))
-	}
-	return out, nil
-}
-
 func (c *Collection) block(obj *schema.Object, p int, r *Rows, pick []int, payload []byte) block {
 	n := len(pick)
-	if obj.Kind == schema.Table {
+	if obj.Kind.Tabular() {
 		n = r.Len()
 	}
 	return block{rows: r, pick: pick, log: wal.Block{ObjectID: obj.ID, Incarnation: obj.Incarnation, Partition: p,

@@ -23,7 +23,7 @@ func FromColumns(obj *schema.Object, cols []*vec.Vector, n int) (*Rows, error) {
 			flat[i] = c.Flatten()
 		}
 	}
-	if obj.Kind == schema.Table {
+	if obj.Kind.Tabular() {
 		if err := needOneColumn(obj, flat, n); err != nil {
 			return nil, err
 		}

@@ -38,6 +38,12 @@ type Options struct {
 	// writes are refused with RetryAfter.
 	MaxUnappliedRecords int64
 	MaxUnappliedBytes   int64
+	// Retention is how long a stream keeps its records, counted from their ingest time;
+	// 0 is for ever. RetentionBytes is the size above which its oldest segments go; 0
+	// is any. MaxRecordBytes is the size of one record of a stream.
+	Retention      time.Duration
+	RetentionBytes int64
+	MaxRecordBytes int64
 	// MaxSplits is the number of splits above which the merge task works.
 	MaxSplits int
 }
@@ -52,6 +58,7 @@ func (o Options) WithDefaults() Options {
 	set(&o.ApplyBytes, 16<<20)
 	set(&o.MaxUnappliedRecords, 1_000_000)
 	set(&o.MaxUnappliedBytes, 128<<20)
+	set(&o.MaxRecordBytes, 1<<20)
 	if o.ApplyRows == 0 {
 		o.ApplyRows = 20_000
 	}
@@ -67,7 +74,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Collection serves one collection or table on this node. All methods are safe
+// Collection serves one collection, table or stream on this node. All methods are safe
 // for concurrent use.
 type Collection struct {
 	deps Deps
@@ -81,6 +88,8 @@ type Collection struct {
 	seq turn
 	// building is held by the one apply or merge that runs.
 	building turn
+	// rotation counts the batches without a key, which go to the partitions in turn.
+	rotation atomic.Uint64
 
 	mu   sync.Mutex // guards the fields below
 	cond *sync.Cond // signaled when a tail grows or the state changes

@@ -68,6 +68,7 @@ type change struct {
 	// deleted[i] belongs to segments[i]; a bitmap that differs from the base's is written.
 	deleted  []*roaring.Bitmap
 	applied  []uint64
+	oldest   []uint64 // nil: as the base's
 	consumed [][]metastore.Ref
 	nextFrag uint64
 	// sources are the links at the cut; a merge, which has none, keeps the base's.
@@ -126,10 +127,13 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 		return err
 	}
 	base := ch.base
+	if ch.oldest == nil {
+		ch.oldest = base.manifest.Oldest
+	}
 	m := &Manifest{
 		Object: c.origin.ID, Incarnation: c.origin.Incarnation, Version: base.manifest.Version + 1,
 		SchemaVersion: c.Object().SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
-		Parent: base.ref, Applied: ch.applied, Consumed: ch.consumed,
+		Parent: base.ref, Applied: ch.applied, Oldest: ch.oldest, Consumed: ch.consumed,
 		NextFragment: ch.nextFrag, Segments: ch.segments, Sources: ch.sources,
 	}
 	if ch.sources == nil {

@@ -12,7 +12,7 @@ import (
 // read again out of what was just written. The rows stay the caller's.
 func (b *block) records(obj *schema.Object, base uint64) (*records, error) {
 	switch {
-	case obj.Kind == schema.Table && sameTypes(obj, b.rows.Cols):
+	case obj.Kind.Tabular() && sameTypes(obj, b.rows.Cols):
 		return b.rows.tableRecords(obj, b.log.Partition, base), nil
 	case obj.Kind == schema.Collection && b.rows.typed != nil && b.rows.version == obj.SchemaVersion && sameTypes(obj, b.rows.typed):
 		return b.rows.documentRecords(obj, b.pick), nil

@@ -27,6 +27,9 @@ type Manifest struct {
 	Parent ManifestRef `json:"parent"`
 	// Applied is the first offset of each partition that is not in the segments.
 	Applied []uint64 `json:"applied"`
+	// Oldest is the first offset of each partition of a stream that retention has left;
+	// absent while it has dropped nothing.
+	Oldest []uint64 `json:"oldest,omitempty"`
 	// Consumed are the log runs that this commit folded in, so that an older
 	// manifest with a tail can still be read while the log is retained.
 	// A partition with more than maxConsumed runs keeps none.

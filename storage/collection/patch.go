@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/loamdb/loam/internal/fail"
-	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/internal/source"
 )
@@ -92,9 +91,9 @@ func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vecto
 }
 
 // UpdateTable makes log rows that replace table rows by copies with some fields
-// changed; the copies get new identities.
+// changed; the copies get new identities in the partitions of the rows.
 func (s *Snapshot) UpdateTable(ctx context.Context, ids []Identity, values []*vec.Vector) (*Rows, error) {
-	if s.obj.Kind != schema.Table {
+	if !s.obj.Kind.Tabular() {
 		return nil, fail.Bug("%s is a %s", s.obj.Name, s.obj.Kind)
 	}
 	keys := make([]string, len(ids))
@@ -123,6 +122,9 @@ func (s *Snapshot) UpdateTable(ctx context.Context, ids []Identity, values []*ve
 	if err != nil {
 		return nil, err
 	}
-	r.Gone = ids
+	r.Gone, r.To = ids, make([]int32, len(ids))
+	for i, id := range ids {
+		r.To[i] = id.Partition
+	}
 	return r, nil
 }

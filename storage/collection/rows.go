@@ -28,6 +28,10 @@ type Rows struct {
 	Cols []*vec.Vector
 	// Gone are the identities of the table rows to delete.
 	Gone []Identity
+	// To says which partition each inserted row of a table or stream goes to; nil
+	// leaves it to the stream's key, and for rows without one to the batch's turn.
+	// A number below 0 does so for its row.
+	To []int32
 
 	// typed holds the fields that lie in Sources, nil where absent, as the
 	// extractor reads them back; nil when that is not known. It goes with the
@@ -53,7 +57,7 @@ func (r *Rows) fit(obj *schema.Object) (*Rows, error) {
 			k.Cols[i] = r.Cols[at]
 		}
 	}
-	if obj.Kind == schema.Table && n > 0 {
+	if obj.Kind.Tabular() && n > 0 {
 		return &k, needOneColumn(obj, k.Cols, n)
 	}
 	return &k, nil

@@ -168,8 +168,11 @@ func (a *alteration) dropColumn(x *ast.AlterAction) error {
 	case a.obj.Kind == schema.Collection:
 		return b.fail(fail.Unsupported, x.Pos(), "a column of a collection cannot be dropped: it is a member of each document").
 			WithHint("Leave it out in a view, or create another collection with INSERT INTO … SELECT.")
+	case f.ID == a.obj.RouteBy:
+		return b.fail(fail.InvalidObject, x.Pos(), "%q is the key of stream %q: it says the partition of a record", f.Name, a.obj.Name).
+			WithHint("Create another stream and fill it with INSERT INTO … SELECT.")
 	case len(a.obj.Fields) == 1:
-		return b.fail(fail.InvalidObject, x.Pos(), "%q is the only column of %q", f.Name, a.obj.Name).WithHint("Drop the table.")
+		return b.fail(fail.InvalidObject, x.Pos(), "%q is the only column of %q", f.Name, a.obj.Name).WithHint("Drop the %s.", a.obj.Kind)
 	}
 	a.obj.Fields = slices.DeleteFunc(a.obj.Fields, func(g schema.Field) bool { return g.ID == f.ID })
 	return nil

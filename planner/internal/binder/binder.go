@@ -255,6 +255,8 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.createTable(s)
 	case *ast.CreateView:
 		return b.createView(s)
+	case *ast.CreateStream:
+		return b.createStream(s)
 	case *ast.AlterTable:
 		return b.alter(s)
 	case *ast.Drop:
@@ -282,8 +284,6 @@ func statementName(stmt ast.Statement) string {
 	switch stmt.(type) {
 	case *ast.CreateTag:
 		return "CREATE TAG"
-	case *ast.CreateStream:
-		return "CREATE STREAM"
 	case *ast.CreateLink:
 		return "CREATE LINK"
 	case *ast.AlterLink:

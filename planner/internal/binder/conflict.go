@@ -14,10 +14,10 @@ import (
 func (b *Binder) conflict(s *ast.Insert, out *plan.Insert) error {
 	c := s.OnConflict
 	switch {
-	case c == nil, out.Object.Kind == schema.Table && len(c.Columns)+len(c.Sets) == 0:
+	case c == nil, out.Object.Kind.Tabular() && len(c.Columns)+len(c.Sets) == 0:
 		return nil
-	case out.Object.Kind == schema.Table:
-		return b.fail(fail.WrongObjectType, c.Pos(), "ON CONFLICT needs a key, and table %q has none", out.Object.Name).
+	case out.Object.Kind.Tabular():
+		return b.fail(fail.WrongObjectType, c.Pos(), "ON CONFLICT needs a key, and %s %q has none", out.Object.Kind, out.Object.Name).
 			WithHint("Use CREATE COLLECTION for rows with a key.")
 	case s.OrReplace:
 		return b.fail(fail.Syntax, c.Pos(), "OR REPLACE and ON CONFLICT say two things about one row")

@@ -71,7 +71,7 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 			return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several namespaces at once is not supported").WithHint("Drop them one by one.")
 		}
 		return b.dropNamespace(s, s.Names[0])
-	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectView:
+	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectStream, ast.ObjectView:
 	default:
 		return nil, b.unsupported(s.Pos(), "DROP "+s.Kind.String())
 	}
@@ -101,7 +101,7 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 	return out, nil
 }
 
-var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table, ast.ObjectView: schema.View}
+var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table, ast.ObjectStream: schema.Stream, ast.ObjectView: schema.View}
 
 func (b *Binder) dropNamespace(s *ast.Drop, name ast.Name) (plan.Statement, error) {
 	id, err := b.namespaceName(name)
@@ -185,7 +185,7 @@ func (d *definition) options() error {
 				return b.fail(fail.InvalidParameter, o.Pos(), "dynamic must be true or false, not %q", value)
 			}
 			if v && d.obj.Kind != schema.Collection {
-				return b.fail(fail.InvalidParameter, o.Pos(), "dynamic is an option of collections, not of tables")
+				return b.fail(fail.InvalidParameter, o.Pos(), "dynamic is an option of collections, not of %ss", d.obj.Kind)
 			}
 			d.obj.Dynamic = v
 		default:
@@ -289,7 +289,7 @@ func (d *definition) column(c *ast.ColumnDef) error {
 	}
 	if !storable(t, d.obj.Kind) {
 		err := d.b.fail(fail.Unsupported, c.Type.Pos(), "a column of type %s cannot be stored", t)
-		if storable(t, schema.Table) {
+		if d.obj.Kind == schema.Collection && storable(t, schema.Table) {
 			return err.WithHint("A table can hold it; a collection keeps JSON documents, so store it as TEXT.")
 		}
 		return err
@@ -331,7 +331,7 @@ func storable(t types.Type, kind schema.Kind) bool {
 func storableInside(t types.Type, kind schema.Kind) bool {
 	switch t.Kind {
 	case types.Interval:
-		return kind == schema.Table
+		return kind.Tabular()
 	case types.Vector, types.Sparse, types.Unknown:
 		return false
 	}
@@ -351,7 +351,7 @@ func (d *definition) columnConstraint(f *schema.Field, c *ast.ColumnDef, k *ast.
 	case ast.ConstraintNull:
 	case ast.ConstraintFullText:
 		if d.obj.Kind != schema.Collection {
-			return b.fail(fail.WrongObjectType, k.Pos(), "FULLTEXT is for collections: tables have no search indexes")
+			return b.fail(fail.WrongObjectType, k.Pos(), "FULLTEXT is for collections: %ss have no search indexes", d.obj.Kind)
 		}
 		if f.Type.Kind != types.Text && !(f.Type.Kind == types.List && f.Type.Elem.Kind == types.Text) {
 			return b.fail(fail.DatatypeMismatch, k.Pos(), "FULLTEXT is for TEXT and TEXT[], and column %q is %s", c.Name.Text, f.Type)
@@ -443,8 +443,8 @@ func (d *definition) keyField(i, off int) error {
 func (d *definition) check() error {
 	b := d.b
 	switch {
-	case d.obj.Kind == schema.Table && len(d.obj.Key) > 0:
-		return b.fail(fail.Unsupported, d.keyPos, "a table has no primary key").WithHint("Use CREATE COLLECTION for rows with a key.")
+	case d.obj.Kind.Tabular() && len(d.obj.Key) > 0:
+		return b.fail(fail.Unsupported, d.keyPos, "a %s has no primary key", d.obj.Kind).WithHint("Use CREATE COLLECTION for rows with a key.")
 	case d.obj.Kind == schema.Collection && len(d.obj.Key) == 0:
 		return b.fail(fail.InvalidParameter, d.s.Name.Pos(), "collection %q needs a primary key", d.obj.Name).
 			WithHint("Declare one: id TEXT PRIMARY KEY")

@@ -73,7 +73,7 @@ func (b *Binder) insert(s *ast.Insert) (plan.Statement, error) {
 func (b *Binder) refuseInsert(s *ast.Insert, obj *schema.Object) error {
 	switch {
 	case s.OrReplace && obj.Kind != schema.Collection:
-		return b.fail(fail.WrongObjectType, s.Pos(), "INSERT OR REPLACE needs a key, and table %q has none", obj.Name)
+		return b.fail(fail.WrongObjectType, s.Pos(), "INSERT OR REPLACE needs a key, and %s %q has none", obj.Kind, obj.Name)
 	}
 	return nil
 }
@@ -265,9 +265,12 @@ type changed struct {
 
 // target opens the object of UPDATE or DELETE with the columns that identify its
 // rows, joined with the tables of FROM or USING and filtered by WHERE.
-func (b *Binder) target(name ast.Name, alias ast.Ident, others []ast.TableRef, where ast.Expr) (*changed, error) {
+func (b *Binder) target(what string, name ast.Name, alias ast.Ident, others []ast.TableRef, where ast.Expr) (*changed, error) {
 	obj, err := b.object(name)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.refuseStream(obj, name.Pos(), what); err != nil {
 		return nil, err
 	}
 	if err := b.writable(obj, name.Pos()); err != nil {
@@ -340,7 +343,7 @@ func (b *Binder) update(s *ast.Update) (plan.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := b.target(s.Table, s.Alias, s.From, s.Where)
+	t, err := b.target("UPDATE", s.Table, s.Alias, s.From, s.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -426,7 +429,7 @@ func (b *Binder) delete(s *ast.Delete) (plan.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := b.target(s.Table, s.Alias, s.Using, s.Where)
+	t, err := b.target("DELETE", s.Table, s.Alias, s.Using, s.Where)
 	if err != nil {
 		return nil, err
 	}
@@ -440,6 +443,11 @@ func (b *Binder) delete(s *ast.Delete) (plan.Statement, error) {
 func (b *Binder) truncate(s *ast.Truncate) (plan.Statement, error) {
 	if len(s.Tables) > 1 {
 		return nil, b.fail(fail.Unsupported, s.Tables[1].Pos(), "TRUNCATE of several tables at once is not supported").WithHint("Truncate them one by one.")
+	}
+	if obj, err := b.object(s.Tables[0]); err == nil {
+		if err := b.refuseStream(obj, s.Tables[0].Pos(), "TRUNCATE"); err != nil {
+			return nil, err
+		}
 	}
 	return b.delete(&ast.Delete{Span: s.Span, Table: s.Tables[0]})
 }

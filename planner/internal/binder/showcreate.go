@@ -60,7 +60,7 @@ func columnList(obj *schema.Object) string {
 	return strings.Join(names, ", ")
 }
 
-// createTableText is the CREATE statement of a collection or a table.
+// createTableText is the CREATE statement of a collection, a table or a stream.
 func createTableText(obj *schema.Object) string {
 	var lines []string
 	for i, f := range obj.Fields {
@@ -96,6 +96,11 @@ func createTableText(obj *schema.Object) string {
 	}
 	text := "CREATE " + strings.ToUpper(string(obj.Kind)) + " " + objectText(obj) + " (" + strings.Join(lines, ", ") + ")"
 	options := []string{"partitions = " + strconv.Itoa(obj.Partitions)}
+	if at := obj.Route(); at >= 0 {
+		options = append(options, "key = "+deparse.Literal(obj.Fields[at].Name))
+	} else if f, _ := obj.FieldByName(routeName, false); f != nil && obj.Kind == schema.Stream {
+		options = append(options, "key = ''")
+	}
 	if obj.Kind == schema.Collection {
 		options = append(options, "dynamic = "+strconv.FormatBool(obj.Dynamic))
 	}

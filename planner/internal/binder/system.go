@@ -56,6 +56,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		ast.ShowNamespaces:  {"namespaces", []string{"namespace"}},
 		ast.ShowCollections: {"collections", []string{"namespace", "collection", "primary_key", "partitions", "dynamic"}},
 		ast.ShowTables:      {"tables", []string{"namespace", "name", "kind"}},
+		ast.ShowStreams:     {"streams", []string{"namespace", "stream", "partitions", "key", "retention", "retention_bytes"}},
 		ast.ShowViews:       {"views", []string{"namespace", "name", "definition"}},
 		ast.ShowColumns:     {"columns", columnsShown},
 		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "description"}},
@@ -75,7 +76,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		return nil, err
 	}
 	name := scanColumn(scan, list.cols[0])
-	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowViews: 1}[s.Kind]; i > 0 {
+	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowStreams: 1, ast.ShowViews: 1}[s.Kind]; i > 0 {
 		name = scanColumn(scan, list.cols[i])
 	}
 	if s.Like != nil {
@@ -131,7 +132,7 @@ func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, err
 			return nil, err
 		}
 		return []expr.Expr{fieldIs(scan, "namespace", obj.Namespace), fieldIs(scan, "table", obj.Name)}, nil
-	case ast.ShowTables, ast.ShowCollections, ast.ShowViews:
+	case ast.ShowTables, ast.ShowCollections, ast.ShowStreams, ast.ShowViews:
 		ns := b.env.Namespace
 		if !s.Name.IsZero() {
 			var err error

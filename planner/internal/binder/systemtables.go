@@ -55,10 +55,11 @@ var SystemTables = func() []SystemTable {
 	return out
 }()
 
-// tables lists collections and views too: kind says which.
+// tables lists collections, streams and views too: kind says which.
 const ownTables = `
 namespaces namespace
 collections namespace collection id:b primary_key partitions:i dynamic:o schema_version:b options
+streams namespace stream id:b partitions:i key retention retention_bytes:b schema_version:b options
 tables namespace name kind id:b partitions:i schema_version:b options table_type
 views namespace name id:b definition error
 columns namespace table column position:i type nullable:o key_position:i fulltext distance modifier max_chars:i

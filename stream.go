@@ -1,0 +1,69 @@
+package loam
+
+import (
+	"context"
+	"time"
+
+	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/collection"
+)
+
+// streamRecords lists the streams with what says how their records are placed and
+// how long they stay.
+func streamRecords(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := s.engine.cat.Objects(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		if o.Kind != schema.Stream {
+			continue
+		}
+		r := objectRecord(o)
+		r["stream"] = vec.Text(o.Name)
+		if at := o.Route(); at >= 0 {
+			r["key"] = vec.Text(o.Fields[at].Name)
+		}
+		opt, err := s.engine.optionsOf(o)
+		if err != nil {
+			return nil, err
+		}
+		if opt.Retention > 0 {
+			r["retention"] = vec.Text(retentionText(opt.Retention))
+		}
+		if opt.RetentionBytes > 0 {
+			r["retention_bytes"] = vec.Int64(opt.RetentionBytes)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// retentionText writes a retention in the largest unit that divides it.
+func retentionText(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}} {
+		if d%u.unit == 0 {
+			return itoa(int(d/u.unit)) + u.name
+		}
+	}
+	return itoa(int(d/time.Second)) + "s"
+}
+
+// ReadRecords reads records of one partition of a stream or a table in the order of
+// their offsets, as of now. Errors: those of [collection.Snapshot.Records].
+func (s *Session) ReadRecords(ctx context.Context, t Target, r collection.RecordRange) (*collection.RecordRun, error) {
+	c, _, err := s.find(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := c.Strong(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return snap.Records(ctx, r)
+}
