@@ -20,6 +20,8 @@ type Statement struct {
 	values   []vec.Value // bound parameters, nil before Bind
 	// planned is the session as it was when the statement was prepared.
 	planned planner.Session
+	// planTime is how long Prepare took.
+	planTime time.Duration
 }
 
 // Pin fixes what a query reads, so that it can be run again elsewhere or later

@@ -65,6 +65,8 @@ func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, err
 			return &Result{}, s.Reset(x.Option)
 		}
 		return &Result{}, s.Set(ctx, x.Option, *x.Value)
+	case *plan.KillQuery:
+		return &Result{}, e.queries.kill(x.ID)
 	case *plan.CreateNamespace:
 		created, err := e.cat.CreateNamespace(ctx, x.Namespace)
 		if err == nil && !created {

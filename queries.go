@@ -35,9 +35,15 @@ type queryEntry struct {
 	err       string
 	started   time.Time
 	began     time.Duration
-	executed  time.Duration
-	finished  time.Duration
-	rows      int64
+	planned   time.Duration
+	// working is the time that the engine spent on the statement after planning; the
+	// rest until finished its client took to fetch the rows.
+	working  time.Duration
+	finished time.Duration
+	rows     int64
+	// ctx ends when the statement has ended or is killed, which stop does.
+	ctx  context.Context
+	stop context.CancelCauseFunc
 	// params are the bound values, planHash names the plan's shape, and snapshot is
 	// the pin as JSON, which with the statement makes the answer again.
 	params, planHash, snapshot string
@@ -87,38 +93,65 @@ func (q *queryLog) pinned(entry *queryEntry, root plan.Node, p Pin) {
 	entry.planHash, entry.snapshot = hash, string(text)
 }
 
-func (q *queryLog) start(e *Engine, st *Statement) *queryEntry {
+// start enters a statement; it runs under the context that is returned.
+func (q *queryLog) start(ctx context.Context, e *Engine, st *Statement) (context.Context, *queryEntry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.next++
 	entry := &queryEntry{id: q.next, user: st.session.user, namespace: st.session.Namespace(), sql: st.prepared.SQL,
-		params: paramText(st.values), state: "running", started: e.cfg.Clock.Now(), began: e.cfg.Clock.Mono()}
+		params: paramText(st.values), state: "running", started: e.cfg.Clock.Now(), began: e.cfg.Clock.Mono(), planned: st.planTime}
+	entry.ctx, entry.stop = context.WithCancelCause(ctx)
 	q.list = append(q.list, entry)
 	if n := len(q.list); n > keptQueries {
 		q.list = append([]*queryEntry(nil), q.list[n-keptQueries:]...)
 	}
-	return entry
+	return entry.ctx, entry
+}
+
+// kill ends a running statement. Errors: UndefinedObject where none has the id.
+func (q *queryLog) kill(id int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, e := range q.list {
+		if e.id == id && e.state == "running" {
+			e.stop(fail.New(fail.Canceled, "the statement was ended by KILL QUERY"))
+			return nil
+		}
+	}
+	return fail.New(fail.UndefinedObject, "no statement with the id %d is running", id).
+		WithHint("SELECT id, sql FROM system.queries WHERE state = 'running' lists them.")
 }
 
 // finish notes the outcome and, for a query, follows its rows to the end.
 func (q *queryLog) finish(e *Engine, entry *queryEntry, res *Result, err error) (*Result, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	entry.executed = e.cfg.Clock.Mono() - entry.began
+	entry.working = e.cfg.Clock.Mono() - entry.began
 	if err != nil {
-		entry.state, entry.err, entry.finished = "failed", fail.As(err).Message, entry.executed
+		err = fail.CauseOf(entry.ctx, err)
+		entry.state, entry.err, entry.finished = "failed", fail.As(err).Message, entry.working
+		entry.stop(nil)
 		return nil, err
 	}
 	res.QueryID = entry.id
 	if res.next == nil {
-		entry.state, entry.rows, entry.finished = "done", res.Affected, entry.executed
+		entry.state, entry.rows, entry.finished = "done", res.Affected, entry.working
+		entry.stop(nil)
 		return res, nil
 	}
 	next, closer := res.next, res.close
 	res.next = func(ctx context.Context) (*vec.Chunk, error) {
-		c, err := next(ctx)
+		began := e.cfg.Clock.Mono()
+		c, err := (*vec.Chunk)(nil), error(nil)
+		if entry.ctx.Err() != nil { // killed; chunks that wait are not delivered
+			err = fail.Ended(entry.ctx, "the statement")
+		} else {
+			c, err = next(ctx)
+		}
+		err = fail.CauseOf(entry.ctx, err)
 		q.mu.Lock()
 		defer q.mu.Unlock()
+		entry.working += e.cfg.Clock.Mono() - began
 		if c != nil {
 			entry.rows += int64(c.Rows())
 		}
@@ -132,6 +165,7 @@ func (q *queryLog) finish(e *Engine, entry *queryEntry, res *Result, err error) 
 		if closer != nil {
 			err = closer()
 		}
+		entry.stop(nil)
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if entry.state == "running" {
@@ -151,8 +185,8 @@ func queryRecords(_ context.Context, s *Session) ([]record, error) {
 	for _, e := range q.list {
 		r := record{
 			"id": vec.Int64(e.id), "user": vec.Text(e.user), "namespace": vec.Text(e.namespace), "sql": vec.Text(e.sql), "state": vec.Text(e.state),
-			"rows": vec.Int64(e.rows), "execute_ms": vec.Double(float64(e.executed.Microseconds()) / 1000),
-			"total_ms": vec.Double(float64(e.finished.Microseconds()) / 1000),
+			"rows": vec.Int64(e.rows), "plan_ms": millis(e.planned), "execute_ms": millis(e.working),
+			"fetch_ms": millis(max(e.finished-e.working, 0)), "total_ms": millis(e.finished),
 		}
 		r["started"] = vec.Value{Type: types.Of(types.Timestamp), Int: e.started.UnixMicro()}
 		setText(r, "error", e.err)
@@ -163,5 +197,7 @@ func queryRecords(_ context.Context, s *Session) ([]record, error) {
 	}
 	return out, nil
 }
+
+func millis(d time.Duration) vec.Value { return vec.Double(float64(d.Microseconds()) / 1000) }
 
 func plainName(s string) catalog.Name { return catalog.Name{Text: s} }

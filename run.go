@@ -128,7 +128,7 @@ func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) 
 		return nil, fail.New(fail.BadRequest, "only a query runs at a pin")
 	}
 	e := st.session.engine
-	entry := e.queries.start(e, st)
+	ctx, entry := e.queries.start(ctx, e, st)
 	if err := st.fits(p, q.Root); err != nil {
 		return e.queries.finish(e, entry, nil, err)
 	}

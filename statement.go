@@ -26,6 +26,7 @@ func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) 
 		}
 	}()
 	planned := s.planning()
+	began := s.engine.cfg.Clock.Mono()
 	list, err := s.engine.planner.Prepare(ctx, planned, sql, params)
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (s *Session) Prepare(ctx context.Context, sql string, params []types.Type) 
 	case 0:
 		return nil, fail.New(fail.Syntax, "the statement is empty")
 	case 1:
-		return &Statement{session: s, prepared: list[0], planned: planned}, nil
+		return &Statement{session: s, prepared: list[0], planned: planned, planTime: s.engine.cfg.Clock.Mono() - began}, nil
 	}
 	return nil, fail.New(fail.Syntax, "%d statements where one is expected", len(list)).WithHint("Send them one by one.")
 }
@@ -129,7 +130,7 @@ func (st *Statement) Bind(_ context.Context, values []vec.Value) (*Statement, er
 	if err != nil {
 		return nil, err
 	}
-	return &Statement{session: st.session, prepared: pr, values: values, planned: st.planned}, nil
+	return &Statement{session: st.session, prepared: pr, values: values, planned: st.planned, planTime: st.planTime}, nil
 }
 
 // Execute runs the statement: a query starts at a strong snapshot, anything else
@@ -139,7 +140,7 @@ func (st *Statement) Execute(ctx context.Context) (*Result, error) {
 		return nil, fail.New(fail.UndefinedParameter, "the statement has %s, none is bound", fail.Count(len(st.prepared.Params), "parameter"))
 	}
 	e := st.session.engine
-	entry := e.queries.start(e, st)
+	ctx, entry := e.queries.start(ctx, e, st)
 	res, err := st.placed(st.execute(ctx, entry))
 	return e.queries.finish(e, entry, res, err)
 }

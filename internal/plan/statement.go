@@ -116,6 +116,9 @@ type ViewRef struct {
 // BEGIN, COMMIT); Note is told to the user.
 type Nothing struct{ Note string }
 
+// KillQuery ends a running statement, by its id in system.queries.
+type KillQuery struct{ ID int64 }
+
 // SetOption sets a session option; Value nil resets it to its default.
 type SetOption struct {
 	Option string
@@ -140,6 +143,7 @@ func (*CreateView) statement()      {}
 func (*AlterObject) statement()     {}
 func (*Nothing) statement()         {}
 func (*SetOption) statement()       {}
+func (*KillQuery) statement()       {}
 func (*Explain) statement()         {}
 
 // Prepared is a bound and optimized statement with its parameters.

@@ -97,6 +97,12 @@ type Transaction struct {
 	Mode string
 }
 
+// Kill is KILL [QUERY] id or CANCEL [QUERY] id: it ends a running statement.
+type Kill struct {
+	Span
+	ID *NumberLit
+}
+
 func (s *Explain) children(f func(Node)) { opt(f, s.Stmt) }
 
 func (s *Show) children(f func(Node)) {
@@ -109,6 +115,7 @@ func (s *Set) children(f func(Node))      { each(f, s.Values) }
 func (*Reset) children(func(Node))        {}
 func (*Use) children(func(Node))          {}
 func (*Transaction) children(func(Node))  {}
+func (s *Kill) children(f func(Node))     { opt(f, s.ID) }
 
 func (*Query) statement()           {}
 func (*Insert) statement()          {}
@@ -128,6 +135,7 @@ func (*Set) statement()             {}
 func (*Reset) statement()           {}
 func (*Use) statement()             {}
 func (*Transaction) statement()     {}
+func (*Kill) statement()            {}
 func (*CreateStream) statement()    {}
 func (*CreateLink) statement()      {}
 func (*AlterLink) statement()       {}

@@ -2,6 +2,7 @@ package binder
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -105,4 +106,14 @@ func (b *Binder) noSetting(name string, off int) error {
 		return err.WithHint("Did you mean %q?", near)
 	}
 	return err.WithHint("SHOW ALL lists the settings.")
+}
+
+// kill binds KILL QUERY: whether the id is that of a running statement shows when it runs.
+func (b *Binder) kill(s *ast.Kill) (plan.Statement, error) {
+	id, err := strconv.ParseInt(s.ID.Text, 10, 64)
+	if err != nil {
+		return nil, b.fail(fail.InvalidParameter, s.ID.Pos(), "%s is not the id of a query", s.ID.Text).
+			WithHint("SELECT id, sql FROM system.queries WHERE state = 'running' lists them.")
+	}
+	return &plan.KillQuery{ID: id}, nil
 }

@@ -66,7 +66,7 @@ columns namespace table column position:i type nullable:o key_position:i fulltex
 functions name kind signature description example
 settings name value default help
 segments namespace name object_id:b kind partition:i segment:b rows:b deleted:b bytes:b first_offset:b next_offset:b
-queries id:b user namespace sql state started:ts rows:b execute_ms:d total_ms:d error parameters plan_hash snapshot
+queries id:b user namespace sql state started:ts rows:b plan_ms:d execute_ms:d fetch_ms:d total_ms:d error parameters plan_hash snapshot
 version version go os_arch cluster_id catalog_revision:b`
 
 const standardTables = `

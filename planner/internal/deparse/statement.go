@@ -72,6 +72,9 @@ func (p *printer) utility(s ast.Statement) {
 		p.name(s.Name)
 		p.write(" = ")
 		p.exprs(s.Values)
+	case *ast.Kill:
+		p.write("KILL QUERY ")
+		p.write(s.ID.Text)
 	case *ast.Reset:
 		p.write("RESET ")
 		p.when(s.Name.IsZero(), "ALL")

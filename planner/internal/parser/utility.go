@@ -9,7 +9,7 @@ import (
 // firstWords are the words that begin a statement, for suggestions.
 var firstWords = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "EXPLAIN", "SHOW",
 	"DESCRIBE", "TRUNCATE", "BEGIN", "COMMIT", "ROLLBACK", "VALUES", "WITH", "RESET", "PAUSE", "RESUME", "REPLAY",
-	"VALIDATE", "FROM", "TABLE", "SET", "USE"}
+	"VALIDATE", "FROM", "TABLE", "SET", "USE", "KILL", "CANCEL"}
 
 // statement reads one statement.
 func (p *parser) statement() ast.Statement {
@@ -60,8 +60,24 @@ func (p *parser) utility(start int) ast.Statement {
 	case kwPause, kwResume, kwReplay, kwValidate:
 		return p.linkCommand(start)
 	}
+	if word := p.text(p.tok()); p.at(kWord) && (strings.EqualFold(word, "KILL") || strings.EqualFold(word, "CANCEL")) {
+		return p.kill(start)
+	}
 	p.notAStatement()
 	return &ast.Reset{}
+}
+
+// kill reads KILL [QUERY] id.
+func (p *parser) kill(start int) ast.Statement {
+	p.advance()
+	if p.at(kWord) {
+		p.wordOf("QUERY", "the id of a query")
+	}
+	at := p.pos()
+	t := p.tok()
+	p.expect(kNumber, "the id of a query")
+	id := &ast.NumberLit{Span: p.span(at), Text: p.text(t)}
+	return &ast.Kill{Span: p.span(start), ID: id}
 }
 
 // notAStatement reports a text that begins with no word of a statement.
