@@ -41,6 +41,10 @@ type Config struct {
 	// WALRetention is how long log objects stay after they were applied, so that
 	// tickets with a tail can be redeemed; 0 means 10 minutes.
 	WALRetention time.Duration
+	// TimeTravel is how long a version of an object stays readable after a newer
+	// one has followed, at least one second; 0 means 24 hours. An object's option
+	// time_travel goes before it.
+	TimeTravel time.Duration
 	// NoSync leaves out every fsync: for the control builds of durability tests only.
 	NoSync bool
 	// WrapStore and WrapMeta, for fault tests only, put a layer over the object
@@ -75,8 +79,10 @@ type Engine struct {
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection
 	lastTrim time.Duration
-	opened   bool // all objects that were there at the start
-	closed   bool
+	// lastRetain is when versions were last released.
+	lastRetain time.Duration
+	opened     bool // all objects that were there at the start
+	closed     bool
 }
 
 // Open opens or makes a data directory. Errors: fail.Locked when another process
@@ -93,6 +99,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	if cfg.WALRetention == 0 {
 		cfg.WALRetention = 10 * time.Minute
+	}
+	if err := cfg.setTimeTravel(); err != nil {
+		return nil, err
 	}
 	e := &Engine{cfg: cfg, open: map[uint64]*collection.Collection{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
 	if err := e.openStores(ctx); err != nil {

@@ -14,8 +14,8 @@ import (
 // trimEvery is how often the log is swept.
 const trimEvery = 30 * time.Second
 
-// Due implements worker.Runner: applies and merges of every object, and the
-// sweep of the log.
+// Due implements worker.Runner: applies and merges of every object, what is let
+// go of their past, and the sweep of the log.
 func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	if err := e.openAll(ctx); err != nil {
 		return nil, err
@@ -31,6 +31,10 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	if trim {
 		e.lastTrim = now
 	}
+	retain := now-e.lastRetain >= retainEvery
+	if retain {
+		e.lastRetain = now
+	}
 	e.mu.Unlock()
 	for _, c := range list {
 		obj := c.Object()
@@ -39,6 +43,9 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 		} else if c.NeedsMerge() {
 			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: c.Merge})
 		}
+	}
+	if retain {
+		tasks = append(tasks, retainTask(list))
 	}
 	if trim {
 		tasks = append(tasks, worker.Task{Key: "wal/trim", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {

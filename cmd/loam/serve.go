@@ -35,6 +35,7 @@ type serveConfig struct {
 	store              loam.StoreConfig
 	access             accessConfig
 	files              config.List
+	timeTravel         time.Duration
 	logs               logConfig
 }
 
@@ -59,6 +60,7 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
 	cfg.access.flags(fs)
 	fs.Var(&cfg.files, "allow-files", "`directory` that read_parquet, read_csv, read_json and read_lance may read; may be repeated")
+	fs.DurationVar(&cfg.timeTravel, "time-travel", 24*time.Hour, "how long the past of a collection or table stays readable; WITH (time_travel = …) of an object goes before it")
 	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
 	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
 	return fs
@@ -141,7 +143,8 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 		return nil, err
 	}
 	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
-	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError})
+	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError,
+		TimeTravel: cfg.timeTravel})
 	if err != nil {
 		return nil, err
 	}

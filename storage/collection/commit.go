@@ -133,7 +133,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	m := &Manifest{
 		Object: c.origin.ID, Incarnation: c.origin.Incarnation, Version: base.manifest.Version + 1,
 		SchemaVersion: c.Object().SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
-		Parent: base.ref, Applied: ch.applied, Oldest: ch.oldest, Consumed: ch.consumed,
+		Ancestors: base.manifest.ancestors(base.ref, base.committedMS), Applied: ch.applied, Oldest: ch.oldest, Consumed: ch.consumed,
 		NextFragment: ch.nextFrag, Segments: ch.segments, Sources: ch.sources,
 	}
 	if ch.sources == nil {
@@ -152,7 +152,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if _, err := c.deps.Objects.Put(ctx, ref.Key, body, object.PutOptions{}); err != nil {
 		return err
 	}
-	_, err = c.deps.Meta.Commit(ctx, metastore.CommitRequest{
+	head, err := c.deps.Meta.Commit(ctx, metastore.CommitRequest{
 		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences, GCEpoch: ch.epoch,
 		Head: metastore.Head{Version: m.Version, ManifestKey: ref.Key, ManifestChecksum: ref.Checksum, ManifestSize: ref.Size,
 			LanceVersion: m.LanceVersion, CommitID: m.CommitID, Applied: m.Applied},
@@ -164,6 +164,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if err != nil {
 		return err
 	}
+	st.committedMS = head.CreatedMS
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.install(st)
