@@ -120,5 +120,11 @@ cross: ## build for linux/arm64 and darwin/arm64, tests included
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./... && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || { echo "cross: $$p does not build"; exit 1; }; \
 	done; echo "cross: 2 passed, 0 failed, 0 skipped"
 
+ROWS ?= 1000000
+
+.PHONY: ingest-long
+ingest-long: ## write ROWS documents (1000000) of 1 KiB and a vector while a reader searches: rows/s, memory, amplification, longest wait (minutes)
+	@$(GO) test -count=1 . -run '^TestIngestLong$$' -ingest $(ROWS) -timeout 60m -v | awk '/_test.go:|panic:/ {sub(/^ +/, ""); print} /^--- FAIL/ {f++} /^--- PASS/ {p++} END {printf "ingest-long: %d passed, %d failed, 0 skipped\n", p, f; exit f > 0 || p == 0}'
+
 clean: ## remove what the targets made
 	rm -rf bin $(VENV) $(VENV)-*
