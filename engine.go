@@ -78,6 +78,7 @@ type Engine struct {
 
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection
+	merging  int64 // bytes of the merges that run
 	lastTrim time.Duration
 	// lastRetain is when versions were last released.
 	lastRetain time.Duration

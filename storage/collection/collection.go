@@ -44,7 +44,8 @@ type Options struct {
 	Retention      time.Duration
 	RetentionBytes int64
 	MaxRecordBytes int64
-	// MaxSplits is the number of splits above which the merge task works.
+	// MaxSplits is the number of splits of about one size above which the merge
+	// task rewrites them into one.
 	MaxSplits int
 	// TimeTravel is how long a version stays readable after a newer one has
 	// followed; MaxTags how many tags the object may have.
@@ -94,9 +95,13 @@ type Collection struct {
 	origin *schema.Object
 
 	// seq is held shared by appends and exclusively by a conditional append that
-	// lost its race too often. Order: seq, building, mu.
+	// lost its race too often. Order: seq, merging, building, mu.
 	seq turn
-	// building is held by the one apply or merge that runs.
+	// merging is held by the one merge that runs; life ends when the collection closes.
+	merging turn
+	life    context.Context
+	end     context.CancelFunc
+	// building is held by the one apply that runs, and by a merge while it commits.
 	building turn
 	// rotation counts the batches without a key, which go to the partitions in turn.
 	rotation atomic.Uint64
@@ -150,9 +155,10 @@ type published struct {
 
 // Open loads the state of an object. The tail is read from the log when first needed.
 func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Collection, error) {
-	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{}, seq: newTurn(), building: newTurn(),
-		past: recall[*Manifest]{max: 64}, pasts: recall[*Snapshot]{max: 8}}
+	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{},
+		seq: newTurn(), merging: newTurn(), building: newTurn(), past: recall[*Manifest]{max: 64}, pasts: recall[*Snapshot]{max: 8}}
 	c.cond = sync.NewCond(&c.mu)
+	c.life, c.end = context.WithCancel(context.Background())
 	c.interval = c.opt.BatchInterval
 	head, _, _, err := deps.Meta.Heads(ctx, obj.ID)
 	if err != nil {
@@ -172,10 +178,14 @@ func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Col
 	return c, c.install(st)
 }
 
-// Close releases files. Nothing is lost: what was acknowledged is in the log.
+// Close ends a merge that runs and releases files. Nothing is lost: what was
+// acknowledged is in the log.
 func (c *Collection) Close() {
-	if leave, err := c.building.alone(context.Background(), "the close"); err == nil {
-		defer leave()
+	c.end()
+	for _, t := range []turn{c.merging, c.building} {
+		if leave, err := t.alone(context.Background(), "the close"); err == nil {
+			defer leave()
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,11 +42,13 @@ type Manifest struct {
 	LanceVersion uint64 `json:"lance_version,omitempty"`
 	// LanceSize and LanceChecksum are those of that version's manifest, LanceBase
 	// the checksum of the dataset's empty version 1. 0 for tables.
-	LanceSize     int64     `json:"lance_size,omitempty"`
-	LanceChecksum uint64    `json:"lance_xxh3,omitempty"`
-	LanceBase     uint64    `json:"lance_base_xxh3,omitempty"`
-	NextFragment  uint64    `json:"next_fragment"`
-	Segments      []Segment `json:"segments"`
+	LanceSize     int64  `json:"lance_size,omitempty"`
+	LanceChecksum uint64 `json:"lance_xxh3,omitempty"`
+	LanceBase     uint64 `json:"lance_base_xxh3,omitempty"`
+	NextFragment  uint64 `json:"next_fragment"`
+	// Merged is the newest version, up to this one, that a merge committed.
+	Merged   uint64    `json:"merged,omitempty"`
+	Segments []Segment `json:"segments"`
 }
 
 // ManifestRef points at a manifest object.
