@@ -218,7 +218,9 @@ func (e *Engine) Now(ctx context.Context) (time.Time, error) {
 }
 
 // Functions lists the SQL functions.
-func (e *Engine) Functions() []expr.FuncHelp { return e.fns.Names() }
+func (e *Engine) Functions() []expr.FuncHelp {
+	return append(e.fns.Names(), planner.TableFunctions()...)
+}
 
 // Rows implements planner.Stats: the live rows of what is open already.
 func (e *Engine) Rows(obj *schema.Object) (float64, bool) {

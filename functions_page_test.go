@@ -4,12 +4,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/loamdb/loam/functions"
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/planner"
 )
 
 const functionsPage = "docs/functions.md"
@@ -36,6 +38,8 @@ func TestFunctionsPage(t *testing.T) {
 	n := &node{t: t, dir: t.TempDir()}
 	n.open()
 	defer n.close()
+	n.ok("CREATE COLLECTION docs (id TEXT PRIMARY KEY, title TEXT FULLTEXT 'english', emb VECTOR(2))")
+	n.ok("INSERT INTO docs VALUES " + sampleDocs)
 	page := functionsHead
 	names, group := map[string]bool{}, ""
 	for _, f := range definitions(n.engine.Functions()) {
@@ -65,9 +69,17 @@ func TestFunctionsPage(t *testing.T) {
 	}
 }
 
+// sampleDocs are the rows that the examples of searches read.
+const sampleDocs = "('a', 'The quick fox', [1, 0]), ('b', 'A lazy dog', [0, 1]), ('c', 'A quick dog', [1, 1])"
+
 func groupNote(f expr.FuncHelp) string {
-	if f.Kind == "scalar" {
+	switch f.Kind {
+	case "scalar":
 		return ""
+	case "search":
+		return "They are called in `FROM` and return rows; `tbl` is a collection, and `k` another word for\n`limit` (of `rrf`, the constant of the ranks). The examples give `id`, of\n`CREATE COLLECTION docs (id TEXT PRIMARY KEY, title TEXT FULLTEXT 'english', emb VECTOR(2))`\nwith the rows `" + sampleDocs + "`.\n\n"
+	case "table":
+		return "They are called in `FROM`. Files lie in directories that the operator allows\n(`--allow-files`); examples with files are not run.\n\n"
 	}
 	return "The examples read `FROM " + functions.SampleRows + "`.\n\n"
 }
@@ -92,7 +104,13 @@ type definition struct {
 func definitions(all []expr.FuncHelp) []*definition {
 	at := map[string]*definition{}
 	var out []*definition
-	for _, group := range functions.Groups() {
+	groups := functions.Groups()
+	for _, h := range planner.TableFunctions() {
+		if !slices.Contains(groups, h.Group) {
+			groups = append(groups, h.Group)
+		}
+	}
+	for _, group := range groups {
 		for _, h := range all {
 			if h.Group != group {
 				continue
@@ -115,19 +133,32 @@ func definitions(all []expr.FuncHelp) []*definition {
 	return out
 }
 
-// line is the function's row of the table; its example is run.
-func (d *definition) line(t *testing.T, n *node) string {
-	if d.Example == "" {
-		t.Errorf("%s %s has no example", d.Kind, d.Of)
-	}
-	sql := "SELECT " + d.Example
-	if d.Kind != "scalar" {
-		sql += " FROM " + functions.SampleRows
+// run runs the example, unless it reads a file.
+func (d *definition) run(t *testing.T, n *node) []string {
+	sql := "SELECT " + d.Example + " FROM " + functions.SampleRows
+	switch {
+	case strings.HasPrefix(d.Of, "read_"):
+		return nil
+	case d.Kind == "scalar":
+		sql = "SELECT " + d.Example
+	case d.Kind == "search":
+		sql = "SELECT id FROM " + d.Example
+	case d.Kind == "table":
+		sql = "SELECT * FROM " + d.Example
 	}
 	rows, _, err := n.query(sql)
 	if err != nil {
 		t.Errorf("the example of %s: %s", d.Of, fail.Render(err, sql))
 	}
+	return rows
+}
+
+// line is the function's row of the table; its example is run.
+func (d *definition) line(t *testing.T, n *node) string {
+	if d.Example == "" {
+		t.Errorf("%s %s has no example", d.Kind, d.Of)
+	}
+	rows := d.run(t, n)
 	signatures := make([]string, len(d.signatures))
 	for i, s := range d.signatures {
 		signatures[i] = code(s)

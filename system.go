@@ -232,7 +232,7 @@ func versionRecords(ctx context.Context, s *Session) ([]record, error) {
 
 func functionRecords(_ context.Context, s *Session) ([]record, error) {
 	var out []record
-	for _, f := range s.engine.fns.Names() {
+	for _, f := range s.engine.Functions() {
 		out = append(out, record{"name": vec.Text(f.Name), "kind": vec.Text(f.Kind), "signature": vec.Text(f.Signature), "description": vec.Text(f.Help), "example": vec.Text(f.Example)})
 	}
 	return out, nil

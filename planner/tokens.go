@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/planner/internal/ast"
+	"github.com/loamdb/loam/planner/internal/binder"
 	"github.com/loamdb/loam/planner/internal/deparse"
 	"github.com/loamdb/loam/planner/internal/parser"
 )
@@ -37,6 +39,10 @@ func NextToken(sql string, from int) (Token, bool) { return parser.NextToken(sql
 
 // Keywords lists the words of the grammar, in upper case.
 func Keywords() []string { return parser.Keywords() }
+
+// TableFunctions lists the functions that are called in FROM, of kind search or
+// table; their examples stand behind FROM.
+func TableFunctions() []expr.FuncHelp { return binder.TableFunctions() }
 
 // QuoteName is a name as SQL reads it back: in double quotes where it needs them.
 func QuoteName(name string) string {

@@ -247,7 +247,7 @@ var fileOptions = map[plan.FileFormat][]string{
 func (b *Binder) fileScan(name string, format plan.FileFormat, call *ast.FuncCall) (plan.Node, error) {
 	if b.env.Files == nil {
 		return nil, b.fail(fail.PermissionDenied, call.Pos(), "files cannot be read here").
-			WithHint("The operator allows directories with --data.")
+			WithHint("The operator allows directories with --allow-files.")
 	}
 	args, err := b.match(&signature{name: name, positional: []string{"path"}, later: fileOptions[format]}, call)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,9 +44,6 @@ func (c *catalogNames) get(ctx context.Context) *complete.Names {
 	c.read = now
 	return &c.known
 }
-
-// sources are what FROM calls; system.functions has functions of values only.
-var sources = []string{"text_search", "vector_search", "hybrid_search", "rrf", "generate_series", "read_parquet", "read_csv", "read_json", "read_lance", "unnest"}
 
 // static fills in what no server knows.
 func (c *catalogNames) static() {
@@ -93,9 +89,9 @@ func (c *catalogNames) load(ctx context.Context) error {
 	}
 	k := &c.known
 	k.Namespace, k.Namespaces, k.Settings, k.Objects = s.current, append(namespaces, "system", "information_schema"), settings, objects
-	k.Functions, k.TableFunctions = nil, slices.Clone(sources)
+	k.Functions, k.TableFunctions = nil, nil
 	for _, f := range functions {
-		if kind := f["kind"]; strings.Contains(kind, "table") || strings.Contains(kind, "search") {
+		if kind := f["kind"]; kind == "table" || kind == "search" {
 			k.TableFunctions = append(k.TableFunctions, f["name"])
 		} else {
 			k.Functions = append(k.Functions, f["name"])
