@@ -16,6 +16,7 @@ import (
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/planner"
 	"github.com/loamdb/loam/storage/collection"
+	"github.com/loamdb/loam/storage/gc"
 	"github.com/loamdb/loam/storage/object"
 	"github.com/loamdb/loam/storage/wal"
 	"github.com/loamdb/loam/worker"
@@ -41,10 +42,9 @@ type Config struct {
 	// WALRetention is how long log objects stay after they were applied, so that
 	// tickets with a tail can be redeemed; 0 means 10 minutes.
 	WALRetention time.Duration
-	// TimeTravel is how long a version of an object stays readable after a newer
-	// one has followed, at least one second; 0 means 24 hours. An object's option
-	// time_travel goes before it.
-	TimeTravel time.Duration
+	// GCInterval is the time between passes of garbage collection over an object, 1 s
+	// or more; 0 means 10 minutes. A builder may take as long as that, at least.
+	GCInterval time.Duration
 	// NoSync leaves out every fsync: for the control builds of durability tests only.
 	NoSync bool
 	// WrapStore and WrapMeta, for fault tests only, put a layer over the object
@@ -74,16 +74,14 @@ type Engine struct {
 	planner *planner.Planner
 	memory  *mem.Tracker
 	pool    *worker.Pool
+	garbage *garbage
 	queries queryLog
 
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection
-	merging  int64 // bytes of the merges that run
 	lastTrim time.Duration
-	// lastRetain is when versions were last released.
-	lastRetain time.Duration
-	opened     bool // all objects that were there at the start
-	closed     bool
+	opened   bool // all objects that were there at the start
+	closed   bool
 }
 
 // Open opens or makes a data directory. Errors: fail.Locked when another process
@@ -101,7 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if cfg.WALRetention == 0 {
 		cfg.WALRetention = 10 * time.Minute
 	}
-	if err := cfg.setTimeTravel(); err != nil {
+	if err := cfg.setGCInterval(); err != nil {
 		return nil, err
 	}
 	e := &Engine{cfg: cfg, open: map[uint64]*collection.Collection{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
@@ -126,6 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		e.closeStores()
 		return nil, err
 	}
+	e.garbage = newGarbage(cfg, gc.Deps{Meta: e.meta, Objects: e.store})
 	e.fns = functions.Default()
 	e.planner = planner.New(e.cat, e.fns).WithFiles(e).WithStats(e)
 	info, err := e.meta.Info(ctx)

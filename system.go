@@ -27,6 +27,7 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"functions":   functionRecords,
 	"settings":    settingRecords,
 	"segments":    segmentRecords,
+	"gc":          gcRecords,
 	"queries":     queryRecords,
 	"version":     versionRecords,
 }

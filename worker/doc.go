@@ -1,5 +1,5 @@
 // Package worker runs the background tasks of a node: apply, merge, trimming of
-// the log. It decides when, and under which lease; what a task does lies behind
+// the log, garbage collection. It decides when, and under which lease; what a task does lies behind
 // [Runner].
 //
 // In: the tasks that the runner proposes. Out: calls to it, one lease each,

@@ -19,6 +19,7 @@ const (
 	Apply Priority = iota
 	Merge
 	Trim
+	Collect
 )
 
 // Task is work that is due.

@@ -70,3 +70,73 @@ func packBits(g *growBuf) *memory.Buffer {
 	g.release()
 	return out.buffer()
 }
+
+// packedArray takes the rows of a packed struct apart.
+func (s *sink) packedArray(t arrow.DataType, valid *memory.Buffer) (arrow.ArrayData, error) {
+	n := &s.nodes[len(s.nodes)-1].valid
+	st, _ := t.(*arrow.StructType)
+	sinks := make([]*sink, st.NumFields())
+	for i, f := range st.Fields() {
+		l := &leaf{name: s.leaf.name + "." + f.Name, path: []node{{kind: nodeLeaf}}, shape: s.leaf.shape.members[i]}
+		sinks[i] = newSink(l, f, s.values.mem)
+		defer sinks[i].release()
+		sinks[i].nodes[0].valid.addValid(n.n)
+	}
+	if err := s.splitRows(sinks, n.n); err != nil {
+		return nil, err
+	}
+	children := make([]arrow.ArrayData, len(sinks))
+	for i, m := range sinks {
+		var err error
+		if children[i], err = m.leafArray(st.Field(i).Type, nil); err != nil {
+			return nil, err
+		}
+		defer children[i].Release()
+	}
+	return array.NewData(t, n.n, []*memory.Buffer{valid}, children, n.nulls, 0), nil
+}
+
+// splitRows hands the members of each row to their sinks.
+func (s *sink) splitRows(to []*sink, rows int) error {
+	sh := &s.leaf.shape
+	data, end := s.values.used(), 0
+	for i := range rows {
+		at := end
+		if sh.variable() {
+			end = int(offsetAt(s.offsets.used(), i+1, 8))
+		} else {
+			end += sh.width
+		}
+		row := data[at:end]
+		if sh.variable() && len(row) == 0 {
+			for _, m := range to {
+				m.addZeros(1)
+			}
+			continue
+		}
+		for k := range sh.members {
+			m := &sh.members[k]
+			n, skip := m.width, 0
+			if m.variable() {
+				skip = m.offsetBits / 8
+				if len(row) < skip || readWord(row, skip) > uint64(len(row)-skip) {
+					return corrupt("column %q: a member of row %d is cut off", s.leaf.name, i)
+				}
+				n = int(readWord(row, skip))
+			}
+			if len(row) < skip+n {
+				return corrupt("column %q: row %d is cut off", s.leaf.name, i)
+			}
+			if m.variable() {
+				to[k].addValue(row[skip : skip+n])
+			} else {
+				copy(to[k].values.extend(n), row[skip:skip+n])
+			}
+			row = row[skip+n:]
+		}
+		if len(row) > 0 {
+			return corrupt("column %q: row %d has %d bytes too many", s.leaf.name, i, len(row))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,276 @@
+package gc
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/collection"
+)
+
+// Do is what a pass asks for next.
+type Do string
+
+// The steps of a pass, each with the method that answers it.
+const (
+	List         Do = "list"     // Listed: all files of the object
+	ReadRoot     Do = "root"     // Rooted, or Dropped
+	ReadManifest Do = "manifest" // Read
+	Bump         Do = "bump"     // Bumped: the epoch was raised
+	Delete       Do = "delete"   // Deleted: all keys of the step
+	Done         Do = "done"
+)
+
+// Step is a wish of a pass. Whoever cannot fulfil it calls Abort.
+type Step struct {
+	Do   Do
+	Ref  collection.ManifestRef // of ReadManifest
+	Keys []string               // of Delete, ascending
+}
+
+// File is a stored object.
+type File struct {
+	Key  string
+	Size int64
+}
+
+// Root is what keeps files: the versions from Oldest to the head, and the tags.
+type Root struct {
+	Epoch   uint64
+	Version uint64 // of the head; 0 for an object without a version
+	Head    collection.ManifestRef
+	Oldest  uint64
+	Tags    []Tag
+}
+
+// Tag is a version that is kept by a name.
+type Tag struct {
+	Version uint64
+	Ref     collection.ManifestRef
+}
+
+// Manifest is what a pass wants to know of a manifest.
+type Manifest struct {
+	Version uint64
+	Parent  collection.ManifestRef
+	Keys    []string // of the files that it refers to, without itself
+}
+
+// Stats say what the last pass that ended has left.
+type Stats struct {
+	Listed, Deleted           int
+	ListedBytes, DeletedBytes int64
+	// Waiting files are not referred to and go with the next pass.
+	Waiting      int
+	WaitingBytes int64
+	// Yielded: another node collects this object, and the pass left it to it.
+	Yielded bool
+}
+
+// Memory is what a node remembers of one object between passes, and the pass that
+// runs. It is used by one goroutine at a time. The zero value remembers nothing;
+// losing the memory costs a pass, never a file.
+//
+//	condemned[f] = e  ⇒  f was listed, and unmarked, before the epoch rose to e
+//	newest[f] = v     ⇒  v is the newest version of the line up to upto that refers to f
+type Memory struct {
+	// Keep are files that stay as long as the object does.
+	Keep map[string]bool
+
+	// seen is the epoch at the end of the last pass. A higher one at the next is
+	// another node's doing: two that collect side by side would raise it twice as
+	// often, and builders would have half the time.
+	seen      uint64
+	condemned map[string]uint64
+	newest    map[string]uint64
+	upto      uint64
+	uptoKey   string              // of the manifest of version upto
+	tagged    map[string][]string // files by the key of a tagged manifest
+
+	pass pass
+}
+
+// pass is what one pass has learned.
+type pass struct {
+	files map[string]int64
+	root  Root
+	todo  []collection.ManifestRef // tags to read
+	next  collection.ManifestRef   // of the line, or zero
+	epoch uint64                   // 0 before the bump
+	kill  []string
+	stats Stats
+}
+
+// Begin starts a pass; one that was not finished is forgotten.
+func (m *Memory) Begin() Step {
+	m.pass = pass{}
+	return Step{Do: List}
+}
+
+// Abort ends a pass that could not do a step. Nothing was deleted in vain: a file
+// that an interrupted Delete left is still condemned.
+func (m *Memory) Abort() { m.pass = pass{} }
+
+// Stats are those of the pass that has just ended.
+func (m *Memory) Stats() Stats { return m.pass.stats }
+
+// Listed takes the listing of the object's prefix.
+func (m *Memory) Listed(files []File) Step {
+	m.pass.files = make(map[string]int64, len(files))
+	for _, f := range files {
+		m.pass.files[f.Key] = f.Size
+		m.pass.stats.ListedBytes += f.Size
+	}
+	m.pass.stats.Listed = len(m.pass.files)
+	maps.DeleteFunc(m.condemned, func(key string, _ uint64) bool {
+		_, there := m.pass.files[key]
+		return !there
+	})
+	return Step{Do: ReadRoot}
+}
+
+// Rooted takes the root, as it is after the listing or, the second time, after the bump.
+func (m *Memory) Rooted(r Root) Step {
+	if m.seen != 0 && r.Epoch > m.seen && m.pass.epoch == 0 {
+		m.seen, m.pass.stats.Yielded = r.Epoch, true
+		return m.end()
+	}
+	m.pass.root, m.pass.next, m.pass.todo = r, collection.ManifestRef{}, nil
+	if m.newest == nil {
+		m.newest, m.tagged = map[string]uint64{}, map[string][]string{}
+	}
+	if r.Version > 0 && (r.Version > m.upto || r.Head.Key != m.uptoKey) {
+		m.pass.next = r.Head
+	}
+	names := map[string]bool{}
+	for _, t := range r.Tags {
+		names[t.Ref.Key] = true
+		if m.tagged[t.Ref.Key] == nil {
+			m.pass.todo = append(m.pass.todo, t.Ref)
+		}
+	}
+	maps.DeleteFunc(m.tagged, func(key string, _ []string) bool { return !names[key] })
+	return m.mark()
+}
+
+// mark asks for the next manifest that is not known, and decides when all are.
+func (m *Memory) mark() Step {
+	switch p := &m.pass; {
+	case p.next.Key != "":
+		return Step{Do: ReadManifest, Ref: p.next}
+	case len(p.todo) > 0:
+		return Step{Do: ReadManifest, Ref: p.todo[0]}
+	}
+	if r := &m.pass.root; r.Version > 0 {
+		m.upto, m.uptoKey = r.Version, r.Head.Key
+	}
+	return m.decide()
+}
+
+// Read takes the manifest that was asked for.
+func (m *Memory) Read(x Manifest) Step {
+	p := &m.pass
+	if p.next.Key == "" {
+		ref := p.todo[0]
+		m.tagged[ref.Key], p.todo = append(slices.Clone(x.Keys), ref.Key), p.todo[1:]
+		return m.mark()
+	}
+	for _, key := range append(x.Keys, p.next.Key) {
+		m.newest[key] = max(m.newest[key], x.Version)
+	}
+	switch {
+	case x.Version <= 1 || x.Version <= p.root.Oldest:
+		p.next = collection.ManifestRef{}
+	case x.Version == m.upto+1 && x.Parent.Key == m.uptoKey:
+		p.next = collection.ManifestRef{} // the rest is known
+	default:
+		p.next = x.Parent
+	}
+	return m.mark()
+}
+
+// Dropped says that the object's id is not in the catalog, at a time after the listing.
+func (m *Memory) Dropped() Step {
+	m.newest, m.tagged, m.upto, m.uptoKey = nil, nil, 0, ""
+	m.pass.root = Root{}
+	return m.sentence(slices.Sorted(maps.Keys(m.pass.files)))
+}
+
+// decide compares the files with the marks. A pass that finds every file marked
+// ends without a write to the metastore.
+func (m *Memory) decide() Step {
+	maps.DeleteFunc(m.newest, func(_ string, v uint64) bool { return v < m.pass.root.Oldest })
+	tagged := map[string]bool{}
+	for _, keys := range m.tagged {
+		for _, key := range keys {
+			tagged[key] = true
+		}
+	}
+	var unmarked []string
+	for key := range m.pass.files {
+		if m.newest[key] == 0 && !tagged[key] && !m.Keep[key] {
+			unmarked = append(unmarked, key)
+		}
+	}
+	slices.Sort(unmarked)
+	if len(unmarked) > 0 && m.pass.epoch == 0 {
+		return Step{Do: Bump}
+	}
+	return m.sentence(unmarked)
+}
+
+// Bumped takes the epoch after this pass raised it. Epochs only rise.
+func (m *Memory) Bumped(epoch uint64) Step {
+	for _, e := range m.condemned {
+		if e >= epoch {
+			// Not our epochs: the metastore is another one. Begin anew.
+			m.condemned = nil
+			break
+		}
+	}
+	m.pass.epoch, m.seen = epoch, epoch
+	return Step{Do: ReadRoot}
+}
+
+// sentence deletes what an earlier pass had condemned, and condemns the rest.
+func (m *Memory) sentence(unmarked []string) Step {
+	next := make(map[string]uint64, len(unmarked))
+	for _, key := range unmarked {
+		e, old := m.condemned[key]
+		if old {
+			m.pass.kill = append(m.pass.kill, key)
+		} else {
+			e = m.pass.epoch
+			m.pass.stats.Waiting++
+			m.pass.stats.WaitingBytes += m.pass.files[key]
+		}
+		next[key] = e
+	}
+	m.condemned = next
+	if len(m.pass.kill) == 0 {
+		return m.end()
+	}
+	return Step{Do: Delete, Keys: m.pass.kill}
+}
+
+// Deleted says that all keys of the Delete step are gone.
+func (m *Memory) Deleted() Step {
+	for _, key := range m.pass.kill {
+		delete(m.condemned, key)
+		m.pass.stats.Deleted++
+		m.pass.stats.DeletedBytes += m.pass.files[key]
+	}
+	return m.end()
+}
+
+func (m *Memory) end() Step {
+	stats := m.pass.stats
+	m.pass = pass{stats: stats}
+	return Step{Do: Done}
+}
+
+// Idle reports whether the last pass left nothing that another one would delete.
+func (m *Memory) Idle() bool { return len(m.condemned) == 0 }
+
+// errStep is the answer to a step that no pass asks for.
+func errStep(s Step) error { return fail.Bug("garbage collection has no step %q", s.Do) }
