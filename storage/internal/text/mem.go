@@ -224,19 +224,24 @@ func (v MemView) find(field int, term string) (source, error) {
 	return v.open(v.m.fields[field].terms[term]), nil
 }
 
+// postings are the term's documents, cut to the view, with their positions; the lock is held.
+func (v MemView) postings(t *memTerm) memSource {
+	n := sort.Search(len(t.posts), func(i int) bool { return t.posts[i].doc >= v.n })
+	return memSource{posts: t.posts[:n], pos: t.pos, all: t.all}
+}
+
 // open copies the headers of a term's slices, cut to the view; the lock is held.
 func (v MemView) open(t *memTerm) source {
 	if t == nil {
 		return nil
 	}
-	n := sort.Search(len(t.posts), func(i int) bool { return t.posts[i].doc >= v.n })
-	if n == 0 {
+	s := v.postings(t)
+	if len(s.posts) == 0 {
 		return nil
 	}
-	s := &memSource{posts: t.posts[:n], pos: t.pos, all: t.all}
 	// The last block may still grow; its bound is taken as it is now.
 	s.bounds = append(make([]impact, 0, len(t.blocks)), t.blocks...)
-	return s
+	return &s
 }
 
 func (v MemView) walk(field int, prefix string, visit func([]byte, func() (source, error)) error) error {

@@ -256,6 +256,23 @@ func (f *segField) forward(doc uint32, counts []uint32) error {
 	return nil
 }
 
+// documentTerms appends the document's terms, each by its number in ords.
+func (f *segField) documentTerms(doc uint32, ords, dst []uint32) ([]uint32, error) {
+	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*int(doc):])
+	d := &decoder{b: f.sec[secForward], at: int(at)}
+	ord := uint64(0)
+	for range d.u32() {
+		if ord += uint64(d.u32()); d.bad || ord >= uint64(len(ords)) {
+			return dst, f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, len(ords))
+		}
+		dst = append(dst, ords[ord])
+	}
+	if d.bad {
+		return dst, f.corrupt(secForward, "the list of document %d", doc)
+	}
+	return dst, nil
+}
+
 // dictIter walks the terms in order.
 type dictIter struct {
 	f       *segField
