@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"io"
 
 	"github.com/zeebo/xxh3"
 
@@ -64,32 +65,98 @@ func blockSums(b []byte) []uint64 {
 	return out
 }
 
-// encodeBundle lays the sections out behind one another and appends the table.
-func encodeBundle(t bundleTable, names []string, sections map[string][]byte) ([]byte, error) {
-	size := 64 << 10 // the table, as a rule
-	for _, sec := range sections {
-		size += len(sec) + 64
+// bundleWriter writes a bundle section by section: begin, Write as often as it
+// takes, the next begin; then finish.
+type bundleWriter struct {
+	w        io.Writer
+	off      int64
+	open     *summing
+	sections []bundleSection
+}
+
+// begin ends the section before and starts one at the next multiple of 64.
+func (b *bundleWriter) begin(name string) error {
+	if err := b.end(); err != nil {
+		return err
 	}
-	b := make([]byte, 0, size)
-	for _, name := range names {
-		sec := sections[name]
-		if sec == nil {
-			continue
-		}
-		t.Sections = append(t.Sections, bundleSection{Name: name, Off: int64(len(b)), Len: int64(len(sec)), Blocks: blockSums(sec)})
-		b = append(b, sec...)
-		b = append(b, make([]byte, -len(b)&63)...)
+	b.sections = append(b.sections, bundleSection{Name: name, Off: b.off})
+	b.open = &summing{w: b.w}
+	return nil
+}
+
+// Write appends to the section that began last.
+func (b *bundleWriter) Write(p []byte) (int, error) {
+	n, err := b.open.Write(p)
+	b.off += int64(n)
+	return n, err
+}
+
+func (b *bundleWriter) end() error {
+	if b.open == nil {
+		return nil
 	}
-	table, err := json.Marshal(t)
+	s := &b.sections[len(b.sections)-1]
+	s.Len, s.Blocks, b.open = b.off-s.Off, b.open.finish(), nil
+	pad := make([]byte, -b.off&63)
+	b.off += int64(len(pad))
+	_, err := b.w.Write(pad)
+	return err
+}
+
+// finish appends the table with the sections, and returns the size of the bundle.
+func (b *bundleWriter) finish(t bundleTable) (int64, error) {
+	if err := b.end(); err != nil {
+		return 0, err
+	}
+	t.Sections = b.sections
+	tail, err := json.Marshal(t)
 	if err != nil {
-		return nil, fail.Wrap(fail.Internal, err, "split table")
+		return 0, fail.Wrap(fail.Internal, err, "split table")
 	}
-	b = append(b, table...)
-	b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(table))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(table)))
-	b = binary.LittleEndian.AppendUint16(b, bundleVersion)
-	b = append(b, 0, 0)
-	return append(b, bundleMagic...), nil
+	n := len(tail)
+	tail = binary.LittleEndian.AppendUint64(tail, xxh3.Hash(tail))
+	tail = binary.LittleEndian.AppendUint32(tail, uint32(n))
+	tail = binary.LittleEndian.AppendUint16(tail, bundleVersion)
+	tail = append(append(tail, 0, 0), bundleMagic...)
+	_, err = b.w.Write(tail)
+	return b.off + int64(len(tail)), err
+}
+
+// summing passes bytes on and sums each block of them.
+type summing struct {
+	w    io.Writer
+	hash *xxh3.Hasher
+	have int // bytes of the block that is not full
+	sums []uint64
+}
+
+func (s *summing) Write(p []byte) (int, error) {
+	if s.hash == nil {
+		s.hash = xxh3.New()
+	}
+	n, err := s.w.Write(p)
+	for rest := p[:n]; len(rest) > 0; {
+		k := min(blockBytes-s.have, len(rest))
+		_, _ = s.hash.Write(rest[:k])
+		rest = rest[k:]
+		if s.have += k; s.have == blockBytes {
+			s.endBlock()
+		}
+	}
+	return n, err
+}
+
+func (s *summing) endBlock() {
+	s.sums = append(s.sums, s.hash.Sum64())
+	s.hash.Reset()
+	s.have = 0
+}
+
+func (s *summing) finish() []uint64 {
+	if s.have > 0 {
+		s.endBlock()
+	}
+	return s.sums
 }
 
 // bundle is an opened bundle. Sections are read whole and verified when asked for.

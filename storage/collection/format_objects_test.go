@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -281,4 +282,39 @@ func TestDamagedKeys(t *testing.T) {
 			candidates(t, idx, k) // whatever it finds; rows are checked by the split
 		}
 	})
+}
+
+// encodeBundle writes the sections that are there, each in two pieces.
+func encodeBundle(t bundleTable, names []string, sections map[string][]byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := &bundleWriter{w: &out}
+	for _, name := range names {
+		sec := sections[name]
+		if sec == nil {
+			continue
+		}
+		if err := w.begin(name); err != nil {
+			return nil, err
+		}
+		for _, piece := range [][]byte{sec[:len(sec)/3], sec[len(sec)/3:]} {
+			if _, err := w.Write(piece); err != nil {
+				return nil, err
+			}
+		}
+	}
+	size, err := w.finish(t)
+	if err == nil && size != int64(out.Len()) {
+		err = fmt.Errorf("finish says %d bytes of %d", size, out.Len())
+	}
+	return out.Bytes(), err
+}
+
+func encodeKeys(keys []string) []byte {
+	var k keyHashes
+	for _, key := range keys {
+		k.add(key)
+	}
+	var out bytes.Buffer
+	_ = k.writeTo(&out)
+	return out.Bytes()
 }

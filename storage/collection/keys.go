@@ -1,7 +1,10 @@
 package collection
 
 import (
+	"cmp"
 	"encoding/binary"
+	"io"
+	"slices"
 	"sort"
 
 	"github.com/zeebo/xxh3"
@@ -9,36 +12,51 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 )
 
-// The keys section finds rows by key: n u32, 0 u32, then n hashes (xxh3-64 of
-// the key, ascending) and n row numbers.
-func encodeKeys(keys []string) []byte {
-	hashes := make([]uint64, len(keys))
-	rows := make([]uint32, len(keys))
-	for i, k := range keys {
-		hashes[i], rows[i] = xxh3.HashString(k), uint32(i)
-	}
-	sort.Sort(&byHash{hashes, rows})
-	b := binary.LittleEndian.AppendUint32(nil, uint32(len(keys)))
+// keyHashes collects the keys section, which finds rows by key: n u32, 0 u32,
+// then n hashes (xxh3-64 of the key, ascending) and n row numbers.
+type keyHashes []keyHash
+
+type keyHash struct {
+	hash uint64
+	row  uint32
+}
+
+// add takes the key of the next row.
+func (k *keyHashes) add(key string) {
+	*k = append(*k, keyHash{hash: xxh3.HashString(key), row: uint32(len(*k))})
+}
+
+// writeTo sorts the hashes and writes the section, piece by piece.
+func (k keyHashes) writeTo(w io.Writer) error {
+	slices.SortFunc(k, func(a, b keyHash) int {
+		if a.hash != b.hash {
+			return cmp.Compare(a.hash, b.hash)
+		}
+		return cmp.Compare(a.row, b.row)
+	})
+	const piece = 8 << 10
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(k)))
 	b = append(b, 0, 0, 0, 0)
-	for _, h := range hashes {
-		b = binary.LittleEndian.AppendUint64(b, h)
+	for part := range slices.Chunk(k, piece) {
+		for _, h := range part {
+			b = binary.LittleEndian.AppendUint64(b, h.hash)
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		b = b[:0]
 	}
-	for _, r := range rows {
-		b = binary.LittleEndian.AppendUint32(b, r)
+	for part := range slices.Chunk(k, piece) {
+		for _, h := range part {
+			b = binary.LittleEndian.AppendUint32(b, h.row)
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+		b = b[:0]
 	}
-	return b
-}
-
-type byHash struct {
-	hashes []uint64
-	rows   []uint32
-}
-
-func (s *byHash) Len() int           { return len(s.hashes) }
-func (s *byHash) Less(i, j int) bool { return s.hashes[i] < s.hashes[j] }
-func (s *byHash) Swap(i, j int) {
-	s.hashes[i], s.hashes[j] = s.hashes[j], s.hashes[i]
-	s.rows[i], s.rows[j] = s.rows[j], s.rows[i]
+	_, err := w.Write(b)
+	return err
 }
 
 // keyIndex is an opened keys section.

@@ -2,15 +2,15 @@ package collection
 
 import (
 	"context"
-	"io"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/internal/column"
 	"github.com/loamdb/loam/storage/internal/source"
@@ -20,23 +20,30 @@ import (
 )
 
 // segmentBuilder writes the live rows of views as one fragment and one split,
-// in the order of the views. Columns of the split are held in memory; the data
-// file is streamed.
+// in the order of the views. Both are streamed: what it holds does not grow with
+// the rows, but for 16 bytes a row and a few a word.
 type segmentBuilder struct {
 	c    *Collection
 	obj  *schema.Object
 	rows int
 	// inline are the columns of the split's column section; wide go to the data file.
 	inline, wide []colRef
-	cols         []*vec.Vector
-	keys         []string
-	text         *text.Builder
-	textCols     []int // positions in inline
-	out          object.Writer
-	sums         *summing
-	lance        *lance.Writer
-	schema       *arrow.Schema
-	file         string
+	keys         keyHashes
+	// analyzed are the text indexes of the views; without them text is built anew.
+	analyzed []text.MergePart
+	text     *text.Builder
+	textCols []int // positions in inline
+
+	split     object.Writer
+	splitName string
+	bundle    *bundleWriter
+	columns   *column.Stream
+
+	out    object.Writer
+	sums   *summing
+	lance  *lance.Writer
+	schema *arrow.Schema
+	file   string
 }
 
 // buildSegment returns nil when the views have no live rows. The files are
@@ -44,14 +51,17 @@ type segmentBuilder struct {
 func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, views []*view, fragment uint64) (*Segment, error) {
 	b := &segmentBuilder{c: c, obj: obj}
 	b.plan()
-	if err := b.open(ctx); err != nil {
+	live := 0
+	for _, v := range views {
+		live += v.live()
+	}
+	if live == 0 {
+		return nil, nil
+	}
+	defer b.abort()
+	if err := b.open(ctx, views); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if b.out != nil {
-			b.out.Abort()
-		}
-	}()
 	for _, v := range views {
 		for chunk := range chunksOf(v.part.rows()) {
 			if ctx.Err() != nil {
@@ -62,10 +72,16 @@ func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, views
 			}
 		}
 	}
-	if b.rows == 0 {
-		return nil, nil
-	}
 	return b.finish(ctx, fragment)
+}
+
+// abort drops the objects that were not committed.
+func (b *segmentBuilder) abort() {
+	for _, w := range []object.Writer{b.out, b.split} {
+		if w != nil {
+			w.Abort()
+		}
+	}
 }
 
 // plan sorts the columns into those of the split and those of the data file.
@@ -87,21 +103,23 @@ func (b *segmentBuilder) plan() {
 		}
 		b.inline = append(b.inline, ref)
 	}
-	for _, ref := range b.inline {
-		b.cols = append(b.cols, vec.New(ref.t, 0))
-	}
 }
 
-func (b *segmentBuilder) open(ctx context.Context) error {
+func (b *segmentBuilder) open(ctx context.Context, views []*view) error {
 	fields, _ := textFields(b.obj)
 	var err error
 	if len(fields) > 0 {
-		if b.text, err = text.NewBuilder(fields); err != nil {
+		if b.analyzed, err = analyzed(ctx, fields, views); err != nil {
 			return err
 		}
+		if b.analyzed == nil {
+			if b.text, err = text.NewBuilder(fields); err != nil {
+				return err
+			}
+		}
 	}
-	if b.obj.Kind != schema.Collection {
-		return nil
+	if err := b.openSplit(ctx); err != nil || b.obj.Kind != schema.Collection {
+		return err
 	}
 	if b.file, err = lance.NewDataFileName(b.c.random()); err != nil {
 		return err
@@ -113,6 +131,41 @@ func (b *segmentBuilder) open(ctx context.Context) error {
 	b.sums = &summing{w: b.out}
 	b.lance, err = lance.NewWriter(b.sums, b.schema)
 	return err
+}
+
+// openSplit begins the bundle with its column section.
+func (b *segmentBuilder) openSplit(ctx context.Context) error {
+	b.splitName = splitKey(b.obj, b.c.deps.IDs.ULID())
+	var err error
+	if b.split, err = b.c.deps.Objects.Create(ctx, b.splitName); err != nil {
+		return err
+	}
+	b.bundle = &bundleWriter{w: b.split}
+	names := make([]string, len(b.inline))
+	columns := make([]types.Type, len(b.inline))
+	for i, ref := range b.inline {
+		names[i], columns[i] = ref.section, ref.t
+	}
+	b.columns = column.NewStream(b.bundle, names, columns)
+	return b.bundle.begin(sectionColumn)
+}
+
+// analyzed are the text indexes of the views, when all of them have the fields:
+// then nothing needs to be analyzed again. Else nil.
+func analyzed(ctx context.Context, fields []text.FieldConfig, views []*view) ([]text.MergePart, error) {
+	out := make([]text.MergePart, 0, len(views))
+	for _, v := range views {
+		p, err := v.part.text(ctx)
+		if err != nil {
+			return nil, err
+		}
+		known, ok := p.(interface{ Fields() []text.FieldConfig })
+		if !ok || !slices.Equal(known.Fields(), fields) {
+			return nil, nil
+		}
+		out = append(out, text.MergePart{Part: p, Deleted: v.excluded})
+	}
+	return out, nil
 }
 
 // lanceSchema is the schema of the collection's Lance dataset.
@@ -143,37 +196,42 @@ func (b *segmentBuilder) add(ctx context.Context, v *view, chunk int) error {
 	if sel != nil {
 		count = len(sel)
 	}
+	cols := make([]*vec.Vector, len(b.inline))
 	for i, ref := range b.inline {
 		col, err := v.columnOf(ctx, ref, chunk)
 		if err != nil {
 			return err
 		}
-		b.cols[i].AppendRows(col, sel, count)
+		cols[i] = vec.New(ref.t, count)
+		cols[i].AppendRows(col, sel, count)
 	}
-	if err := b.addText(count); err != nil {
+	if err := b.columns.Append(cols, count); err != nil {
 		return err
 	}
-	if b.lance != nil {
-		if err := b.addLance(ctx, v, chunk, sel, count); err != nil {
-			return err
-		}
-	} else {
-		for i := b.rows; i < b.rows+count; i++ {
-			b.keys = append(b.keys, Identity{Partition: b.cols[0].Int32s[i], Offset: uint64(b.cols[1].Int64s[i])}.key())
-		}
+	if err := b.addText(cols, count); err != nil {
+		return err
 	}
 	b.rows += count
+	if b.lance != nil {
+		for i := range count {
+			b.keys.add(cols[0].Strings.At(i))
+		}
+		return b.addLance(ctx, v, chunk, cols, sel, count)
+	}
+	for i := range count {
+		b.keys.add(Identity{Partition: cols[0].Int32s[i], Offset: uint64(cols[1].Int64s[i])}.key())
+	}
 	return nil
 }
 
-func (b *segmentBuilder) addText(count int) error {
+func (b *segmentBuilder) addText(cols []*vec.Vector, count int) error {
 	if b.text == nil {
 		return nil
 	}
 	values := make([][]string, len(b.textCols))
-	for i := b.rows; i < b.rows+count; i++ {
+	for i := range count {
 		for f, c := range b.textCols {
-			values[f] = textValues(b.cols[c], i)
+			values[f] = textValues(cols[c], i)
 		}
 		if err := b.text.Add(values); err != nil {
 			return err
@@ -182,24 +240,24 @@ func (b *segmentBuilder) addText(count int) error {
 	return nil
 }
 
-// addLance writes the chunk's rows to the data file.
-func (b *segmentBuilder) addLance(ctx context.Context, v *view, chunk int, sel []int32, count int) error {
-	wide := make(map[string]*vec.Vector, len(b.wide))
+// addLance writes the chunk's rows to the data file; cols are the inline columns.
+func (b *segmentBuilder) addLance(ctx context.Context, v *view, chunk int, cols []*vec.Vector, sel []int32, count int) error {
+	of := make(map[string]*vec.Vector, len(b.wide)+4)
+	for i, ref := range b.inline[:4] {
+		of[ref.name] = cols[i]
+	}
 	for _, ref := range b.wide {
 		col, err := v.columnOf(ctx, ref, chunk)
 		if err != nil {
 			return err
 		}
 		if sel == nil {
-			wide[ref.name] = col.Flatten()
+			of[ref.name] = col.Flatten()
 			continue
 		}
 		out := vec.New(ref.t, count)
 		out.AppendRows(col, sel, count)
-		wide[ref.name] = out
-	}
-	for i := b.rows; i < b.rows+count; i++ {
-		b.keys = append(b.keys, b.cols[0].Strings.At(i))
+		of[ref.name] = out
 	}
 	arrays := make([]arrow.Array, 0, b.schema.NumFields())
 	defer func() {
@@ -208,13 +266,7 @@ func (b *segmentBuilder) addLance(ctx context.Context, v *view, chunk int, sel [
 		}
 	}()
 	for _, f := range b.schema.Fields() {
-		col := wide[f.Name]
-		for i, ref := range b.inline[:4] {
-			if ref.name == f.Name {
-				col = b.cols[i].Slice(b.rows, b.rows+count)
-			}
-		}
-		a, err := lanceArray(col, f.Type)
+		a, err := lanceArray(of[f.Name], f.Type)
 		if err != nil {
 			return err
 		}
@@ -254,22 +306,45 @@ func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment,
 			return nil, err
 		}
 	}
-	sections, err := b.sections()
+	if err := b.columns.Finish(); err != nil {
+		return nil, err
+	}
+	if err := b.finishText(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.bundle.begin(sectionKeys); err != nil {
+		return nil, err
+	}
+	if err := b.keys.writeTo(b.bundle); err != nil {
+		return nil, err
+	}
+	size, err := b.bundle.finish(table)
 	if err != nil {
 		return nil, err
 	}
-	body, err := encodeBundle(table, []string{sectionColumn, sectionText, sectionKeys}, sections)
+	info, err := b.split.Commit()
 	if err != nil {
 		return nil, err
 	}
-	seg.SplitKey = splitKey(b.obj, b.c.deps.IDs.ULID())
-	info, err := b.c.deps.Objects.Put(ctx, seg.SplitKey, body, object.PutOptions{})
-	if err != nil {
-		return nil, err
-	}
-	seg.SplitSize, seg.SplitChecksum = int64(len(body)), info.Checksum
+	b.split = nil
+	seg.SplitKey, seg.SplitSize, seg.SplitChecksum = b.splitName, size, info.Checksum
 	seg.Bytes = seg.SplitSize + seg.DataSize
 	return seg, nil
+}
+
+// finishText writes the text section, if there is one.
+func (b *segmentBuilder) finishText(ctx context.Context) error {
+	fields, _ := textFields(b.obj)
+	if len(fields) == 0 {
+		return nil
+	}
+	if err := b.bundle.begin(sectionText); err != nil {
+		return err
+	}
+	if b.text != nil {
+		return b.text.FinishTo(ctx, b.bundle)
+	}
+	return text.Merge(ctx, b.bundle, fields, b.analyzed)
 }
 
 func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
@@ -286,54 +361,4 @@ func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
 	seg.DataFile, seg.DataSize, seg.DataIDs, seg.DataColumns = b.file, info.Size, info.Fields, info.Columns
 	table.Lance = b.sums.finish()
 	return nil
-}
-
-func (b *segmentBuilder) sections() (map[string][]byte, error) {
-	w := column.NewWriter(b.rows)
-	for i, ref := range b.inline {
-		if err := w.Add(ref.section, b.cols[i]); err != nil {
-			return nil, err
-		}
-	}
-	cols, err := w.Finish()
-	if err != nil {
-		return nil, err
-	}
-	out := map[string][]byte{sectionColumn: cols, sectionKeys: encodeKeys(b.keys)}
-	if b.text != nil {
-		if out[sectionText], err = b.text.Finish(); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// summing passes bytes on and sums each block of them.
-type summing struct {
-	w    io.Writer
-	buf  []byte
-	sums []uint64
-}
-
-func (s *summing) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	rest := p[:n]
-	for len(rest) > 0 {
-		k := min(blockBytes-len(s.buf), len(rest))
-		s.buf = append(s.buf, rest[:k]...)
-		rest = rest[k:]
-		if len(s.buf) == blockBytes {
-			s.sums = append(s.sums, xxh3.Hash(s.buf))
-			s.buf = s.buf[:0]
-		}
-	}
-	return n, err
-}
-
-func (s *summing) finish() []uint64 {
-	if len(s.buf) > 0 {
-		s.sums = append(s.sums, xxh3.Hash(s.buf))
-		s.buf = nil
-	}
-	return s.sums
 }

@@ -2,7 +2,6 @@ package column
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"math"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -67,17 +66,7 @@ func (w *Writer) Add(name string, v *vec.Vector) error {
 }
 
 // Finish returns the section. The writer is used up.
-func (w *Writer) Finish() ([]byte, error) {
-	dir, err := json.Marshal(w.dir)
-	if err != nil {
-		return nil, fail.Wrap(fail.Internal, err, "column directory")
-	}
-	out := append(w.buf, dir...)
-	out = binary.LittleEndian.AppendUint32(out, uint32(len(dir)))
-	out = binary.LittleEndian.AppendUint16(out, version)
-	out = append(out, 0, 0)
-	return append(out, magic...), nil
-}
+func (w *Writer) Finish() ([]byte, error) { return appendDirectory(w.buf, w.dir) }
 
 // typeName is the type as the directory stores it: the SQL name.
 func typeName(t types.Type) string { return t.String() }

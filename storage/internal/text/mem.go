@@ -192,6 +192,9 @@ var _ Part = MemView{}
 // NumDocs is the number of documents in the view.
 func (v MemView) NumDocs() uint32 { return v.n }
 
+// Fields are the fields of the index.
+func (v MemView) Fields() []FieldConfig { return v.m.config }
+
 // Bind looks the query's terms up.
 func (v MemView) Bind(ctx context.Context, q *Query, e *Exclusion) (*Bound, error) {
 	return bind(ctx, v, q, e)
