@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash history bench-flight bench-lance store-conformance image lint cross clean
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash history bench-flight bench-lance store-conformance image lint cross clean lance-matrix
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,19 @@ $(VENV)-ecosystem/ok: conformance/ecosystem/requirements.txt
 	$(VENV)-ecosystem/bin/pip install -q -r $<
 	touch $@
 
+# Versions of the Lance library that the matrix runs against, each in a place of its own.
+PYLANCES := 12.0.0 14.0.2
+PYLANCE_VENVS := $(PYLANCES:%=.venv-pylance-%/ok)
+
+.venv-pylance-%/ok:
+	python3 -m venv $(@D)
+	$(@D)/bin/pip install -q pylance==$* pyarrow numpy
+	touch $@
+
+lance-matrix: $(PYLANCE_VENVS) ## Lance files of every type, size, null ratio and version: Loam reads what pylance writes, pylance reads what Loam writes (minutes)
+	@LOAM_LANCE_MATRIX="$$(for v in $(PYLANCES); do printf '%s:' "$$PWD/.venv-pylance-$$v/bin/python"; done | sed 's/:$$//')" \
+		$(GO) test -count=1 ./storage/lance -run '^TestLanceMatrix$$' -timeout 60m -v | awk '/^lance-matrix: / {last=$$0; next} !/^(===|---|PASS|ok)/ {print} END {print last; exit last !~ / 0 failed/}'
+
 crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick form (minutes)
 	@$(GO) test -count=1 ./conformance/crash -run '^TestQuick' -timeout 20m -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
@@ -106,6 +119,12 @@ cross: ## build for linux/arm64 and darwin/arm64, tests included
 	@for p in linux/arm64 darwin/arm64; do \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) build ./... && GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 $(GO) vet ./... || { echo "cross: $$p does not build"; exit 1; }; \
 	done; echo "cross: 2 passed, 0 failed, 0 skipped"
+
+ROWS ?= 1000000
+
+.PHONY: ingest-long
+ingest-long: ## write ROWS documents (1000000) of 1 KiB and a vector while a reader searches: rows/s, memory, amplification, longest wait (minutes)
+	@$(GO) test -count=1 . -run '^TestIngestLong$$' -ingest $(ROWS) -timeout 60m -v | awk '/_test.go:|panic:/ {sub(/^ +/, ""); print} /^--- FAIL/ {f++} /^--- PASS/ {p++} END {printf "ingest-long: %d passed, %d failed, 0 skipped\n", p, f; exit f > 0 || p == 0}'
 
 clean: ## remove what the targets made
 	rm -rf bin $(VENV) $(VENV)-*

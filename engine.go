@@ -42,6 +42,10 @@ type Config struct {
 	// WALRetention is how long log objects stay after they were applied, so that
 	// tickets with a tail can be redeemed; 0 means 10 minutes.
 	WALRetention time.Duration
+	// TimeTravel is how long a version of an object stays readable after a newer
+	// one has followed, at least one second; 0 means 24 hours. An object's option
+	// time_travel goes before it.
+	TimeTravel time.Duration
 	// GCInterval is the time between passes of garbage collection over an object, 1 s
 	// or more; 0 means 10 minutes. A builder may take as long as that, at least.
 	GCInterval time.Duration
@@ -79,9 +83,12 @@ type Engine struct {
 
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection
+	merging  int64 // bytes of the merges that run
 	lastTrim time.Duration
-	opened   bool // all objects that were there at the start
-	closed   bool
+	// lastRetain is when versions were last released.
+	lastRetain time.Duration
+	opened     bool // all objects that were there at the start
+	closed     bool
 }
 
 // Open opens or makes a data directory. Errors: fail.Locked when another process
@@ -98,6 +105,9 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	if cfg.WALRetention == 0 {
 		cfg.WALRetention = 10 * time.Minute
+	}
+	if err := cfg.setTimeTravel(); err != nil {
+		return nil, err
 	}
 	if err := cfg.setGCInterval(); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 // trimEvery is how often the log is swept.
 const trimEvery = 30 * time.Second
 
-// Due implements worker.Runner: applies and merges of every object, garbage
-// collection, and the sweep of the log.
+// Due implements worker.Runner: applies and merges of every object, what is let
+// go of their past, garbage collection, and the sweep of the log.
 func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	if err := e.openAll(ctx); err != nil {
 		return nil, err
@@ -31,14 +31,22 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	if trim {
 		e.lastTrim = now
 	}
+	retain := now-e.lastRetain >= retainEvery
+	if retain {
+		e.lastRetain = now
+	}
 	e.mu.Unlock()
 	for _, c := range list {
 		obj := c.Object()
 		if c.Due() {
 			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Apply, Run: c.Apply})
-		} else if c.NeedsMerge() {
-			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: c.Merge})
 		}
+		if n := c.MergeBytes(); n > 0 && e.mayMerge(n) {
+			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("merge/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: e.merge(c, n)})
+		}
+	}
+	if retain {
+		tasks = append(tasks, retainTask(list))
 	}
 	tasks = append(tasks, e.collectTasks(list, now)...)
 	if trim {
@@ -48,6 +56,37 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 		}})
 	}
 	return tasks, nil
+}
+
+// maxMerging bounds the bytes of the merges that run at once on a node. A larger
+// merge runs alone.
+const maxMerging = 1 << 30
+
+// mayMerge reports whether there is room for a merge of n bytes.
+func (e *Engine) mayMerge(n int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.merging == 0 || e.merging+n <= maxMerging
+}
+
+// merge is the task of a merge of n bytes. It does nothing when others that were
+// due at once have taken the room.
+func (e *Engine) merge(c *collection.Collection, n int64) func(context.Context, []metastore.Fence) error {
+	return func(ctx context.Context, fences []metastore.Fence) error {
+		e.mu.Lock()
+		if e.merging > 0 && e.merging+n > maxMerging {
+			e.mu.Unlock()
+			return nil
+		}
+		e.merging += n
+		e.mu.Unlock()
+		defer func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.merging -= n
+		}()
+		return c.Merge(ctx, fences)
+	}
 }
 
 // openAll opens the objects that nobody has asked for since the start, once, so

@@ -22,6 +22,8 @@ var objectOptions = map[string]func(o *collection.Options, value string) error{
 	"max_splits":            func(o *collection.Options, v string) error { return readCount(v, &o.MaxSplits) },
 	"max_unapplied_records": func(o *collection.Options, v string) error { return readBytes(v, &o.MaxUnappliedRecords) },
 	"max_unapplied_bytes":   func(o *collection.Options, v string) error { return readBytes(v, &o.MaxUnappliedBytes) },
+	"time_travel":           func(o *collection.Options, v string) error { return readPeriod(v, &o.TimeTravel) },
+	"max_tags":              func(o *collection.Options, v string) error { return readTags(v, &o.MaxTags) },
 	"retention":             func(o *collection.Options, v string) error { return readRetention(v, &o.Retention) },
 	"retention_bytes":       func(o *collection.Options, v string) error { return readBytes(v, &o.RetentionBytes) },
 	"max_record_bytes":      func(o *collection.Options, v string) error { return readRecordBytes(v, &o.MaxRecordBytes) },

@@ -14,9 +14,6 @@ import (
 	"github.com/loamdb/loam/storage/collection"
 )
 
-// timeTravel is how long a superseded manifest stays readable.
-const timeTravel = 24 * time.Hour
-
 // tokenWait is how long a scan plan waits for a token.
 const tokenWait = 10 * time.Second
 
@@ -52,7 +49,7 @@ func (s *Session) ScanPlan(ctx context.Context, req ScanRequest) (*ScanPlan, err
 	if err := p.describe(snap); err != nil {
 		return nil, err
 	}
-	return p, s.engine.schedule(ctx, p, snap)
+	return p, s.engine.schedule(ctx, p, c, snap)
 }
 
 // scanSnapshot is the state that the plan pins.
@@ -123,15 +120,19 @@ func (p *ScanPlan) describe(snap *collection.Snapshot) error {
 }
 
 // schedule sets the plan's times on the metastore's clock.
-func (e *Engine) schedule(ctx context.Context, p *ScanPlan, snap *collection.Snapshot) error {
+func (e *Engine) schedule(ctx context.Context, p *ScanPlan, c *collection.Collection, snap *collection.Snapshot) error {
 	now, err := e.Now(ctx)
 	if err != nil {
 		return err
 	}
 	p.PlannedAt = now
 	p.Pin.NowMicros = now.UnixMicro()
-	if snap.Version() > 0 {
-		p.ExpiresAt = now.Add(timeTravel)
+	until, err := c.Until(ctx, snap.Version(), now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	if until > 0 {
+		p.ExpiresAt = time.UnixMilli(until).UTC()
 	}
 	if p.Tail == TailMerge && snap.TailRecords() > 0 {
 		p.ExpiresAt = now.Add(e.cfg.WALRetention)

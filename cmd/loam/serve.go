@@ -36,6 +36,7 @@ type serveConfig struct {
 	access             accessConfig
 	gcEvery            time.Duration
 	files              config.List
+	timeTravel         time.Duration
 	logs               logConfig
 }
 
@@ -60,6 +61,7 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
 	cfg.access.flags(fs)
 	fs.Var(&cfg.files, "allow-files", "`directory` that read_parquet, read_csv, read_json and read_lance may read; may be repeated")
+	fs.DurationVar(&cfg.timeTravel, "time-travel", 24*time.Hour, "how long the past of a collection or table stays readable; WITH (time_travel = …) of an object goes before it")
 	fs.DurationVar(&cfg.gcEvery, "gc-interval", 10*time.Minute, "time between passes of garbage collection over a collection or table; unused files go with the second pass")
 	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
 	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
@@ -143,7 +145,8 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 		return nil, err
 	}
 	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
-	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, GCInterval: cfg.gcEvery, OnError: onError})
+	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError,
+		TimeTravel: cfg.timeTravel, GCInterval: cfg.gcEvery})
 	if err != nil {
 		return nil, err
 	}

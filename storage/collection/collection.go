@@ -44,8 +44,13 @@ type Options struct {
 	Retention      time.Duration
 	RetentionBytes int64
 	MaxRecordBytes int64
-	// MaxSplits is the number of splits above which the merge task works.
+	// MaxSplits is the number of splits of about one size above which the merge
+	// task rewrites them into one.
 	MaxSplits int
+	// TimeTravel is how long a version stays readable after a newer one has
+	// followed; MaxTags how many tags the object may have.
+	TimeTravel time.Duration
+	MaxTags    int
 }
 
 // WithDefaults fills zero values in.
@@ -71,6 +76,12 @@ func (o Options) WithDefaults() Options {
 	if o.MaxSplits == 0 {
 		o.MaxSplits = 8
 	}
+	if o.TimeTravel == 0 {
+		o.TimeTravel = 24 * time.Hour
+	}
+	if o.MaxTags == 0 {
+		o.MaxTags = metastore.MaxTags
+	}
 	return o
 }
 
@@ -84,9 +95,13 @@ type Collection struct {
 	origin *schema.Object
 
 	// seq is held shared by appends and exclusively by a conditional append that
-	// lost its race too often. Order: seq, building, mu.
+	// lost its race too often. Order: seq, merging, building, mu.
 	seq turn
-	// building is held by the one apply or merge that runs.
+	// merging is held by the one merge that runs; life ends when the collection closes.
+	merging turn
+	life    context.Context
+	end     context.CancelFunc
+	// building is held by the one apply that runs, and by a merge while it commits.
 	building turn
 	// rotation counts the batches without a key, which go to the partitions in turn.
 	rotation atomic.Uint64
@@ -102,14 +117,24 @@ type Collection struct {
 	waiting  time.Duration
 	interval time.Duration
 	recent   []*Snapshot // last snapshots handed out, newest last
+
+	// past and pasts are manifests, and snapshots without a tail, of versions before
+	// the one in force, as they were read last.
+	past  recall[*Manifest]
+	pasts recall[*Snapshot]
+	// superseding is when the oldest version that is kept was superseded, or will not
+	// have been before (ms): until the retention has passed since, nothing is released.
+	superseding atomic.Int64
 }
 
 // state is the manifest in force with its parts. Fields are replaced, not changed.
 type state struct {
 	manifest *Manifest
 	ref      ManifestRef
-	splits   []*split
-	deleted  []*roaring.Bitmap
+	// committedMS is when the manifest became the head, on the metastore's clock.
+	committedMS int64
+	splits      []*split
+	deleted     []*roaring.Bitmap
 	// gens[p] are the tail generations of partition p, oldest first; the last is open.
 	gens [][]*generation
 }
@@ -130,8 +155,10 @@ type published struct {
 
 // Open loads the state of an object. The tail is read from the log when first needed.
 func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Collection, error) {
-	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{}, seq: newTurn(), building: newTurn()}
+	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{},
+		seq: newTurn(), merging: newTurn(), building: newTurn(), past: recall[*Manifest]{max: 64}, pasts: recall[*Snapshot]{max: 8}}
 	c.cond = sync.NewCond(&c.mu)
+	c.life, c.end = context.WithCancel(context.Background())
 	c.interval = c.opt.BatchInterval
 	head, _, _, err := deps.Meta.Heads(ctx, obj.ID)
 	if err != nil {
@@ -145,15 +172,20 @@ func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Col
 	if err != nil {
 		return nil, err
 	}
+	st.committedMS = head.CreatedMS
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c, c.install(st)
 }
 
-// Close releases files. Nothing is lost: what was acknowledged is in the log.
+// Close ends a merge that runs and releases files. Nothing is lost: what was
+// acknowledged is in the log.
 func (c *Collection) Close() {
-	if leave, err := c.building.alone(context.Background(), "the close"); err == nil {
-		defer leave()
+	c.end()
+	for _, t := range []turn{c.merging, c.building} {
+		if leave, err := t.alone(context.Background(), "the close"); err == nil {
+			defer leave()
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

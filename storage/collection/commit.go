@@ -73,6 +73,7 @@ type change struct {
 	nextFrag uint64
 	// sources are the links at the cut; a merge, which has none, keeps the base's.
 	sources []SourceUpto
+	merge   bool
 }
 
 // deletionFiles writes the deletion bitmaps that changed and drops segments
@@ -133,11 +134,14 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	m := &Manifest{
 		Object: c.origin.ID, Incarnation: c.origin.Incarnation, Version: base.manifest.Version + 1,
 		SchemaVersion: c.Object().SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
-		Parent: base.ref, Applied: ch.applied, Oldest: ch.oldest, Consumed: ch.consumed,
-		NextFragment: ch.nextFrag, Segments: ch.segments, Sources: ch.sources,
+		Ancestors: base.manifest.ancestors(base.ref, base.committedMS), Applied: ch.applied, Oldest: ch.oldest, Consumed: ch.consumed,
+		NextFragment: ch.nextFrag, Merged: base.manifest.Merged, Segments: ch.segments, Sources: ch.sources,
 	}
 	if ch.sources == nil {
 		m.Sources = base.manifest.Sources
+	}
+	if ch.merge {
+		m.Merged = m.Version
 	}
 	if c.origin.Kind == schema.Collection {
 		if err = c.writeLance(ctx, base.manifest, m); err != nil {
@@ -152,7 +156,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if _, err := c.deps.Objects.Put(ctx, ref.Key, body, object.PutOptions{}); err != nil {
 		return err
 	}
-	_, err = c.deps.Meta.Commit(ctx, metastore.CommitRequest{
+	head, err := c.deps.Meta.Commit(ctx, metastore.CommitRequest{
 		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences, GCEpoch: ch.epoch,
 		Head: metastore.Head{Version: m.Version, ManifestKey: ref.Key, ManifestChecksum: ref.Checksum, ManifestSize: ref.Size,
 			LanceVersion: m.LanceVersion, CommitID: m.CommitID, Applied: m.Applied},
@@ -164,9 +168,30 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if err != nil {
 		return err
 	}
+	st.committedMS = head.CreatedMS
+	if ch.merge {
+		c.warm(st)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.install(st)
+}
+
+// warm looks the keys of the tail up in the last split, which a merge made, so
+// that no reader has to. What fails here fails again for the reader, who reports it.
+func (c *Collection) warm(st *state) {
+	c.mu.Lock()
+	gens := c.st.gens
+	c.mu.Unlock()
+	if len(st.splits) == 0 {
+		return
+	}
+	for _, list := range gens {
+		for _, g := range list {
+			n, _ := g.size()
+			_ = g.exclude(st.splits[len(st.splits)-1], n, roaring.New())
+		}
+	}
 }
 
 // writeLance writes the detached Lance version of the manifest's segments and

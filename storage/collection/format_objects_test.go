@@ -42,8 +42,8 @@ func refusedByName(t *testing.T, what, name string, err error) {
 func sampleManifest() *Manifest {
 	return &Manifest{
 		Object: 7, Incarnation: "01J0000000000000000000000A", Version: 3, SchemaVersion: 2, CommitID: "01J0000000000000000000000B", CreatedMS: 1_800_000_000_000,
-		Parent:  ManifestRef{Key: "objects/7/manifests/x.lman", Checksum: 1<<63 + 1, Size: 99},
-		Applied: []uint64{5, 1<<64 - 1}, LanceVersion: 1<<63 | 4096, NextFragment: 9,
+		Ancestors: []Ancestor{{2, ManifestRef{Key: "objects/7/manifests/x.lman", Checksum: 1<<63 + 1, Size: 99}, 1_799_999_999_999, []uint64{4, 1<<64 - 1}}},
+		Applied:   []uint64{5, 1<<64 - 1}, LanceVersion: 1<<63 | 4096, NextFragment: 9,
 		Consumed: [][]metastore.Ref{{{Base: 1, Records: 4, WALKey: "wal/20260102/x.lwal", Off: 32, Len: 100, Checksum: 1<<64 - 1, TS: -1, Bytes: 100}}, nil},
 		Sources:  []SourceUpto{{Link: 12, Batch: "01J0000000000000000000000C", Offsets: []uint64{4, 1<<64 - 1}}},
 		Segments: []Segment{

@@ -22,9 +22,11 @@ type Manifest struct {
 	Version       uint64 `json:"version"`
 	SchemaVersion uint64 `json:"schema_version"`
 	CommitID      string `json:"commit_id"`
-	CreatedMS     int64  `json:"created_ms"`
-	// Parent is the manifest before; its key is empty for version 1.
-	Parent ManifestRef `json:"parent"`
+	// CreatedMS is when it was made; it was committed later.
+	CreatedMS int64 `json:"created_ms"`
+	// Ancestors are versions before this one, the parent first, by which any other
+	// is found in few steps (see older). None for version 1.
+	Ancestors []Ancestor `json:"ancestors"`
 	// Applied is the first offset of each partition that is not in the segments.
 	Applied []uint64 `json:"applied"`
 	// Oldest is the first offset of each partition of a stream that retention has left;
@@ -40,11 +42,13 @@ type Manifest struct {
 	LanceVersion uint64 `json:"lance_version,omitempty"`
 	// LanceSize and LanceChecksum are those of that version's manifest, LanceBase
 	// the checksum of the dataset's empty version 1. 0 for tables.
-	LanceSize     int64     `json:"lance_size,omitempty"`
-	LanceChecksum uint64    `json:"lance_xxh3,omitempty"`
-	LanceBase     uint64    `json:"lance_base_xxh3,omitempty"`
-	NextFragment  uint64    `json:"next_fragment"`
-	Segments      []Segment `json:"segments"`
+	LanceSize     int64  `json:"lance_size,omitempty"`
+	LanceChecksum uint64 `json:"lance_xxh3,omitempty"`
+	LanceBase     uint64 `json:"lance_base_xxh3,omitempty"`
+	NextFragment  uint64 `json:"next_fragment"`
+	// Merged is the newest version, up to this one, that a merge committed.
+	Merged   uint64    `json:"merged,omitempty"`
+	Segments []Segment `json:"segments"`
 }
 
 // ManifestRef points at a manifest object.
@@ -128,7 +132,7 @@ func decodeManifest(name string, b []byte) (*Manifest, error) {
 	if err := json.Unmarshal(b[manifestHead:], m); err != nil {
 		return nil, fail.New(fail.Corrupt, "manifest %s: %v", name, err)
 	}
-	return m, nil
+	return m, m.checkAncestors(name)
 }
 
 func readManifest(ctx context.Context, store object.Store, ref ManifestRef) (*Manifest, error) {

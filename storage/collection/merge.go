@@ -2,65 +2,117 @@ package collection
 
 import (
 	"context"
-	"slices"
-	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/metastore"
 )
 
-// maxMergeBytes bounds what one merge rewrites.
-const maxMergeBytes = 1 << 30
-
 var emptyBitmap = roaring.New()
 
-// NeedsMerge reports whether there are more splits than wanted, or one that is
-// mostly deleted.
-func (c *Collection) NeedsMerge() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.chooseMerge(c.st.manifest)) > 0
+func (c *Collection) policy() mergePolicy {
+	return mergePolicy{perTier: c.opt.MaxSplits, maxBytes: maxMergeBytes}
 }
 
-// chooseMerge picks the segments that the next merge rewrites into one: the
-// smallest ones, when there are more than MaxSplits, down to half of it; else a
-// segment of which more than half is deleted. Positions, ascending.
-func (c *Collection) chooseMerge(m *Manifest) []int {
-	order := make([]int, len(m.Segments))
-	for i := range order {
-		order[i] = i
+// NeedsMerge reports whether a tier has more splits than wanted, or a split is
+// mostly deleted.
+func (c *Collection) NeedsMerge() bool { return c.MergeBytes() > 0 }
+
+// MergeBytes is about what the next merge writes; 0 when none is needed.
+func (c *Collection) MergeBytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	segments := c.st.manifest.Segments
+	total := int64(0)
+	for _, i := range c.policy().choose(segments) {
+		total += max(1, segments[i].liveBytes())
 	}
-	sort.SliceStable(order, func(a, b int) bool { return m.Segments[order[a]].Bytes < m.Segments[order[b]].Bytes })
-	var out []int
-	if len(m.Segments) > c.opt.MaxSplits {
-		total := int64(0)
-		for _, i := range order[:len(m.Segments)-c.opt.MaxSplits/2] {
-			if total += m.Segments[i].Bytes; total > maxMergeBytes && len(out) > 1 {
-				break
-			}
-			out = append(out, i)
-		}
-		if len(out) < 2 {
-			out = nil
-		}
-	}
-	if out == nil {
-		for i := range m.Segments {
-			if s := &m.Segments[i]; 2*s.Deleted > s.Rows {
-				return []int{i}
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
+	return total
+}
+
+// merging is a segment that was built of the live rows of others.
+type merging struct {
+	base   *state
+	epoch  uint64 // the head's GCEpoch before anything was written
+	inputs []mergeInput
+	// segment has no fragment id yet; nil when the inputs had no live rows.
+	segment *Segment
+}
+
+// mergeInput is a segment whose rows were rewritten, without those in deleted.
+type mergeInput struct {
+	fragment uint64
+	rows     int
+	deleted  *roaring.Bitmap
 }
 
 // Merge rewrites the live rows of some segments into one. Answers do not change:
 // the same rows under the same keys, offsets and ingest times. It does nothing
-// when no merge is needed.
+// when no merge is needed. Applies go on beside it: what they delete of its
+// inputs is deleted of its output before that is committed.
+// Errors: Conflict when a fence is lost or another node merged; CommitUnknown.
 func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error {
-	leave, err := c.building.alone(ctx, "the merge of "+c.origin.Name)
+	leave, err := c.merging.alone(ctx, "the merge of "+c.origin.Name)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	if err != nil {
+		return err
+	}
+	if err := c.refresh(ctx, head); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	st := c.st
+	c.mu.Unlock()
+	pick := c.policy().choose(st.manifest.Segments)
+	if len(pick) == 0 {
+		return nil
+	}
+	m, err := c.rewrite(ctx, st, pick)
+	if err != nil {
+		return err
+	}
+	m.epoch = head.GCEpoch
+	return c.commitMerge(ctx, m, fences)
+}
+
+// rewrite builds one segment of the live rows of the picked ones. The turn to merge is held.
+func (c *Collection) rewrite(ctx context.Context, st *state, pick []int) (*merging, error) {
+	obj := c.Object()
+	m := &merging{base: st}
+	var views []*view
+	for _, i := range pick {
+		seg := &st.manifest.Segments[i]
+		views = append(views, &view{obj: obj, part: st.splits[i], excluded: st.deleted[i], segment: i})
+		m.inputs = append(m.inputs, mergeInput{fragment: seg.Fragment, rows: seg.Rows, deleted: st.deleted[i]})
+	}
+	var err error
+	m.segment, err = c.buildSegment(ctx, obj, views, 0)
+	return m, err
+}
+
+// rebases is how often a merge is moved onto the newest version before it gives up.
+const rebases = 4
+
+// commitMerge commits the output on the newest version, whichever that is.
+func (c *Collection) commitMerge(ctx context.Context, m *merging, fences []metastore.Fence) error {
+	for try := 1; ; try++ {
+		err := c.tryMerge(ctx, m, fences)
+		if !fail.Is(err, fail.Conflict) || try == rebases {
+			return err
+		}
+	}
+}
+
+func (c *Collection) tryMerge(ctx context.Context, m *merging, fences []metastore.Fence) error {
+	leave, err := c.building.alone(ctx, "the commit of a merge of "+c.origin.Name)
 	if err != nil {
 		return err
 	}
@@ -74,33 +126,58 @@ func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error 
 	}
 	c.mu.Lock()
 	st := c.st
-	pick := c.chooseMerge(st.manifest)
 	c.mu.Unlock()
-	if len(pick) == 0 {
-		return nil
-	}
-	return c.merge(ctx, st, pick, head.GCEpoch, fences)
-}
-
-// merge rewrites the picked segments of st; epoch is the head's GCEpoch. The turn to build is held.
-func (c *Collection) merge(ctx context.Context, st *state, pick []int, epoch uint64, fences []metastore.Fence) error {
-	obj := c.Object()
-	ch := &change{base: st, epoch: epoch, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}
-	var views []*view
-	for i := range st.manifest.Segments {
-		if slices.Contains(pick, i) {
-			views = append(views, &view{obj: obj, part: st.splits[i], excluded: st.deleted[i], segment: i})
-			continue
-		}
-		ch.segments = append(ch.segments, st.manifest.Segments[i])
-		ch.deleted = append(ch.deleted, st.deleted[i])
-	}
-	seg, err := c.buildSegment(ctx, obj, views, ch.nextFrag)
+	ch, err := m.onto(st)
 	if err != nil {
 		return err
 	}
-	if seg != nil {
-		ch.add(*seg)
-	}
 	return c.commit(ctx, ch, fences)
+}
+
+// onto puts the output in the place of the inputs in a newer version. Between the
+// two versions lie applies and dropped segments, but no merge: so an input that is
+// gone has no live rows.
+func (m *merging) onto(st *state) (*change, error) {
+	if st.manifest.Merged != m.base.manifest.Merged {
+		return nil, fail.New(fail.Conflict, "version %d has another merge than version %d", st.manifest.Version, m.base.manifest.Version)
+	}
+	ch := &change{base: st, merge: true, epoch: m.epoch, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}
+	now := map[uint64]*roaring.Bitmap{}
+	for i := range st.manifest.Segments {
+		now[st.manifest.Segments[i].Fragment] = st.deleted[i]
+	}
+	out, base := roaring.New(), 0
+	for _, in := range m.inputs {
+		in.carry(now[in.fragment], base, out)
+		delete(now, in.fragment)
+		base += in.rows - int(in.deleted.GetCardinality())
+	}
+	for i := range st.manifest.Segments {
+		if seg := st.manifest.Segments[i]; now[seg.Fragment] != nil {
+			ch.segments = append(ch.segments, seg)
+			ch.deleted = append(ch.deleted, st.deleted[i])
+		}
+	}
+	if m.segment != nil {
+		seg := *m.segment
+		seg.Fragment = ch.nextFrag
+		ch.add(seg)
+		ch.deleted[len(ch.deleted)-1] = out
+	}
+	return ch, nil
+}
+
+// carry adds to out the rows of the output, in which the input's live rows begin
+// at base, that were deleted after it was read; nil stands for all of them.
+func (in *mergeInput) carry(now *roaring.Bitmap, base int, out *roaring.Bitmap) {
+	if now == nil {
+		out.AddRange(uint64(base), uint64(base+in.rows)-in.deleted.GetCardinality())
+		return
+	}
+	later := roaring.AndNot(now, in.deleted)
+	it := later.Iterator()
+	for it.HasNext() {
+		row := it.Next()
+		out.Add(uint32(base) + row - uint32(in.deleted.Rank(row)))
+	}
 }

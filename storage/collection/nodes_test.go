@@ -66,8 +66,12 @@ func TestOnlyWhatIsGoneHasExpired(t *testing.T) {
 		}
 	}
 	b.open()
-	b.must(faulty.Delete(ctx, b.c.st.manifest.Parent.Key))
+	b.must(faulty.Delete(ctx, b.c.st.manifest.ParentRef().Key))
+	if _, err := b.c.Pinned(ctx, 1, []uint64{3}); !fail.Is(err, fail.Corrupt) {
+		t.Errorf("without its manifest, which is kept: %v", err)
+	}
+	b.must(b.deps.Meta.ReleaseManifests(ctx, b.obj.ID, 2))
 	if _, err := b.c.Pinned(ctx, 1, []uint64{3}); !fail.Is(err, fail.SnapshotExpired) {
-		t.Errorf("without its manifest: %v", err)
+		t.Errorf("without its manifest, which was released: %v", err)
 	}
 }

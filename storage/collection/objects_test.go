@@ -86,7 +86,7 @@ func TestAManifestNamesAllItsObjects(t *testing.T) {
 					}
 					named[o.Key], kinds[o.Kind] = true, true
 				}
-				ref = m.Parent
+				ref = m.ParentRef()
 			}
 			for info, err := range object.All(ctx, b.deps.Objects, Prefix(obj.ID)) {
 				b.must(err)

@@ -3,6 +3,7 @@ package collection
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -78,6 +79,7 @@ func (c *Collection) refreshHeld(ctx context.Context, head metastore.Head) error
 	if err != nil {
 		return err
 	}
+	st.committedMS = head.CreatedMS
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Generations that straddle the new applied offset are read again from the log.
@@ -176,75 +178,126 @@ func (c *Collection) snapshotOf(ctx context.Context, st *state, bounds []uint64)
 
 // rebuild reads an older manifest and the log between it and the bounds.
 func (c *Collection) rebuild(ctx context.Context, version uint64, bounds []uint64) (*Snapshot, error) {
-	head, parts, _, err := c.deps.Meta.Heads(ctx, c.Object().ID)
+	head, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
 	if err != nil {
 		return nil, err
 	}
-	chain, ref, err := c.chain(ctx, head, version)
+	at, err := c.version(ctx, head, version)
 	if err != nil {
 		return nil, err
 	}
-	m := chain[len(chain)-1]
-	st, err := c.load(ctx, m, ref)
-	if err != nil {
-		return nil, c.expired(err, version)
-	}
-	st.gens = make([][]*generation, len(bounds))
 	for p := range bounds {
-		if bounds[p] < m.Applied[p] || bounds[p] > parts[p].Next {
+		if bounds[p] < at.Applied[p] || bounds[p] > parts[p].Next {
 			return nil, fail.New(fail.InvalidParameter, "offset %d of partition %d of %s does not go with manifest version %d", bounds[p], p, c.origin.Name, version)
 		}
-		g, err := c.replay(ctx, p, chain, parts[p], bounds[p])
+	}
+	if slices.Equal(bounds, at.Applied) {
+		return c.pastSnapshot(ctx, at)
+	}
+	st, err := c.pastState(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := c.consumers(ctx, head, at, bounds)
+	if err != nil {
+		return nil, err
+	}
+	for p := range bounds {
+		g, err := c.replay(ctx, p, at.Applied[p], chain, parts[p], bounds[p])
 		if err != nil {
-			return nil, c.expired(err, version)
+			return nil, c.trimmed(err, version)
 		}
 		st.gens[p] = []*generation{g}
 	}
 	return c.snapshotOf(ctx, st, bounds)
 }
 
-// expired is the error of a version of which an object or a run of the log is gone.
-// What cannot be read for another reason stays what it is: it may be there again.
-func (c *Collection) expired(err error, version uint64) error {
+// trimmed is the error for a state whose log cannot be read any more.
+func (c *Collection) trimmed(err error, version uint64) error {
 	if !errors.Is(err, object.ErrNotFound) && !fail.Is(err, fail.SnapshotExpired) {
 		return err
 	}
-	return fail.Wrap(fail.SnapshotExpired, err, "version %d of %s is no longer kept", version, c.origin.Name)
+	out := fail.Wrap(fail.SnapshotExpired, err, "version %d of %s can no longer be read with what was written after it: the log is gone", version, c.origin.Name)
+	return fail.As(out).WithHint("The log is kept for a short time. Read the version without it, or the current state.")
 }
 
-// chain walks from the head's manifest to the version: newest first, the version last.
-func (c *Collection) chain(ctx context.Context, head metastore.Head, version uint64) ([]*Manifest, ManifestRef, error) {
-	m, ref, err := c.manifestOf(ctx, head)
+// pastSnapshot is the snapshot of a version without a tail.
+func (c *Collection) pastSnapshot(ctx context.Context, at Ancestor) (*Snapshot, error) {
+	key := fmt.Sprint(at.Version, " ", c.Object().SchemaVersion)
+	if s, ok := c.pasts.get(key); ok {
+		return s, nil
+	}
+	st, err := c.pastState(ctx, at)
 	if err != nil {
-		return nil, ref, err
+		return nil, err
 	}
-	if version > m.Version {
-		return nil, ref, fail.New(fail.InvalidParameter, "%s has no manifest version %d; the newest is %d", c.origin.Name, version, m.Version)
+	s, err := c.snapshotOf(ctx, st, at.Applied)
+	if err == nil {
+		c.pasts.put(key, s)
 	}
-	out := []*Manifest{m}
-	for m.Version > version {
-		if ref = m.Parent; ref.Key == "" {
-			m = &Manifest{Object: c.origin.ID, Incarnation: c.origin.Incarnation, Applied: make([]uint64, c.origin.Partitions)}
-		} else if m, err = readManifest(ctx, c.deps.Objects, ref); err != nil {
-			return nil, ref, c.expired(err, version)
+	return s, err
+}
+
+// pastState opens a version that was found, with room for tails.
+func (c *Collection) pastState(ctx context.Context, at Ancestor) (*state, error) {
+	m := &Manifest{Object: c.origin.ID, Incarnation: c.origin.Incarnation, Applied: make([]uint64, c.origin.Partitions)}
+	if at.Version > 0 {
+		var err error
+		if m, err = c.manifest(ctx, at.ManifestRef); err != nil {
+			return nil, c.gone(ctx, err, at.Version)
+		}
+	}
+	st, err := c.load(ctx, m, at.ManifestRef)
+	if err != nil {
+		return nil, c.gone(ctx, err, at.Version)
+	}
+	st.gens = make([][]*generation, c.origin.Partitions)
+	return st, nil
+}
+
+// consumers are the manifests that folded in the log between a version and the
+// bounds, as far as any did: newest first, the version itself not among them.
+func (c *Collection) consumers(ctx context.Context, head metastore.Head, at Ancestor, bounds []uint64) ([]*Manifest, error) {
+	p, err := c.newest(ctx, head, func(a *Ancestor) bool {
+		for p := range bounds {
+			if a.Applied[p] < bounds[p] {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return nil, err
+	}
+	from := p.next
+	if from.Version == 0 {
+		from = p.at
+	}
+	var out []*Manifest
+	for ref, v := from.ManifestRef, from.Version; v > at.Version; v-- {
+		m, err := c.manifest(ctx, ref)
+		if err != nil {
+			return nil, c.gone(ctx, err, v)
 		}
 		out = append(out, m)
+		ref = m.ParentRef()
 	}
-	return out, ref, nil
+	return out, nil
 }
 
-// replay reads partition p's log from the chain's oldest manifest to the bound
-// into a generation of its own.
-func (c *Collection) replay(ctx context.Context, p int, chain []*Manifest, part metastore.PartitionState, bound uint64) (*generation, error) {
-	from := chain[len(chain)-1].Applied[p]
+// replay reads partition p's log from an applied offset to the bound into a
+// generation of its own; the chain are the consumers between.
+func (c *Collection) replay(ctx context.Context, p int, from uint64, chain []*Manifest, part metastore.PartitionState, bound uint64) (*generation, error) {
+	folded := from
 	var refs []metastore.Ref
-	for i := len(chain) - 2; i >= 0; i-- {
-		if p < len(chain[i].Consumed) {
-			refs = append(refs, chain[i].Consumed[p]...)
+	for _, m := range slices.Backward(chain) {
+		if p < len(m.Consumed) {
+			refs = append(refs, m.Consumed[p]...)
 		}
+		folded = m.Applied[p]
 	}
-	if chain[0].Applied[p] < bound {
-		rest, err := c.deps.Log.Refs(ctx, part, chain[0].Applied[p])
+	if folded < bound {
+		rest, err := c.deps.Log.Refs(ctx, part, folded)
 		if err != nil {
 			return nil, err
 		}
@@ -296,8 +349,8 @@ func (c *Collection) replayRef(ctx context.Context, g *generation, ref metastore
 // WaitToken waits until a strong read sees the token, at most for timeout.
 func (c *Collection) WaitToken(ctx context.Context, t snapshot.Token, timeout time.Duration) error {
 	obj := c.Object()
-	if t.ObjectID != obj.ID || t.Incarnation != obj.Incarnation || len(t.Offsets) != obj.Partitions {
-		return fail.New(fail.InvalidParameter, "the consistency token belongs to another object than %s", obj.Name)
+	if err := c.owns(t); err != nil {
+		return err
 	}
 	deadline := c.deps.Clock.Mono() + timeout
 	for {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/storage/lance"
 )
@@ -89,15 +88,11 @@ func (c *Collection) Version(ctx context.Context, version uint64) (*Snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	chain, _, err := c.chain(ctx, head, version)
+	at, err := c.version(ctx, head, version)
 	if err != nil {
 		return nil, err
 	}
-	m := chain[len(chain)-1]
-	if m.Version != version {
-		return nil, fail.New(fail.InvalidParameter, "%s has no manifest version %d", c.origin.Name, version)
-	}
-	return c.Pinned(ctx, version, m.Applied)
+	return c.Pinned(ctx, version, at.Applied)
 }
 
 // SegmentInfo describes rows that lie together: a split, or the tail of a partition.

@@ -91,10 +91,7 @@ func (o *owner) versions(ctx context.Context, head metastore.Head) error {
 			o.follows(child, m)
 		}
 		o.register(m, "")
-		child, ref = m, m.Parent
-	}
-	if child.Version == 1 && child.Parent.Key != "" {
-		o.wrong(o.at(child), fmt.Sprintf("the first version has the parent %s", child.Parent.Key))
+		child, ref = m, m.ParentRef()
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func rootOf(r metastore.Root) Root {
 }
 
 func manifestOf(x *collection.Manifest) Manifest {
-	out := Manifest{Version: x.Version, Parent: x.Parent}
+	out := Manifest{Version: x.Version, Parent: x.ParentRef()}
 	for _, o := range x.Objects() {
 		out.Keys = append(out.Keys, o.Key)
 	}

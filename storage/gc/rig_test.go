@@ -156,7 +156,7 @@ func (g *rig) kept(id uint64) []string {
 	}
 	ref := collection.ManifestRef{Key: root.Head.ManifestKey, Checksum: root.Head.ManifestChecksum, Size: root.Head.ManifestSize}
 	for v := root.Head.Version; v > 0 && v >= root.Head.Oldest; v-- {
-		ref = take(ref).Parent
+		ref = take(ref).ParentRef()
 	}
 	for _, t := range root.Tags {
 		take(collection.ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -20,6 +21,17 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/lance"
 )
+
+// bytesReader is a file in memory.
+type bytesReader []byte
+
+func (b bytesReader) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off+int64(len(p)) > int64(len(b)) {
+		return io.ErrUnexpectedEOF
+	}
+	copy(p, b[off:])
+	return nil
+}
 
 // dirStore is a dataset in memory: its files by path, and other places by base.
 type dirStore struct {
@@ -64,7 +76,12 @@ func (s *dirStore) List(_ context.Context, folder string) ([]string, error) {
 // loadStore reads a dataset of testdata into memory.
 func loadStore(t testing.TB, name string) *dirStore {
 	t.Helper()
-	root := filepath.Join("../../testdata/lance", name)
+	return storeAt(t, filepath.Join("../../testdata/lance", name))
+}
+
+// storeAt reads a dataset in a directory into memory.
+func storeAt(t testing.TB, root string) *dirStore {
+	t.Helper()
 	s := &dirStore{files: map[string][]byte{}}
 	must(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -49,8 +49,8 @@ func (p *storedPage) readBlobs(ctx context.Context, src Source, ranges []rowRang
 			run.def[i] = uint16(pos >> 16)
 			continue
 		}
-		if total += size; pos > uint64(p.limit) || size > uint64(p.limit)-pos || total > uint64(p.limit) {
-			return corrupt("blob %d: bytes %d+%d lie outside the file of %d or overlap others", i, pos, size, p.limit)
+		if total += size; pos > uint64(p.col.limit) || size > uint64(p.col.limit)-pos || total > uint64(p.col.limit) {
+			return corrupt("blob %d: bytes %d+%d lie outside the file of %d or overlap others", i, pos, size, p.col.limit)
 		}
 		spans[i] = span{int64(pos), int64(size)}
 	}

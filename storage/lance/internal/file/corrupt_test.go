@@ -132,7 +132,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{damage(f.cols[7].pages[0], 1, 0, 0xFF), []string{`"sp.indices"`, "page 0", "chunk 0"}},
 		{good[:39], []string{"footer"}},
 		{append(append([]byte(nil), good[:len(good)-8]...), 2, 0, 3, 0, 'L', 'A', 'N', 'C'), []string{"2.3"}},
-		{append(append([]byte(nil), good[:len(good)-8]...), 0, 0, 3, 0, 'L', 'A', 'N', 'C'), []string{"0.3"}},
+		{append(append([]byte(nil), good[:len(good)-8]...), 0, 0, 2, 0, 'L', 'A', 'N', 'C'), []string{"0.2"}},
 		{append(append([]byte(nil), good[:len(good)-4]...), 'L', 'A', 'N', 'D'), []string{"LAND"}},
 	} {
 		err := readAll(tc.bytes)

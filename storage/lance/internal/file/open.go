@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -37,6 +38,9 @@ type column struct {
 	leaf  *leaf
 	index int
 	pages []*storedPage
+	// arrays are the pages of each node of the path, in format 2.0 only.
+	arrays []*arrayNode
+	limit  int64 // the file's size
 }
 
 // storedPage is a page's place and layout, and what was decoded of it so far.
@@ -48,10 +52,13 @@ type storedPage struct {
 	buffers []span
 	layout  pb.PageLayout
 	levels  levelMap
-	limit   int64       // the file's size
 	blobs   *storedPage // the places of a blob page's values
 
 	symbols symbolTable // parsed once, guards itself
+	// members are the symbol tables of a packed struct's members; decodeMembers says
+	// that some member is compressed.
+	members       []symbolTable
+	decodeMembers bool
 
 	mu sync.Mutex // guards the caches below
 	// starts caches the repetition index of a full-zip page.
@@ -83,8 +90,11 @@ func parseFooter(p []byte) (footer, error) {
 		globalBuffers: le.Uint32(p[24:]), columns: le.Uint32(p[28:]),
 		major: le.Uint16(p[32:]), minor: le.Uint16(p[34:]),
 	}
-	if f.major != Major || f.minor < 1 || f.minor > 2 {
-		return f, unsupported("file version %d.%d is not readable; 2.1 and 2.2 are", f.major, f.minor)
+	if f.major == 0 && f.minor == 3 { // how 2.0 writes its number
+		f.major, f.minor = Major, 0
+	}
+	if f.major != Major || f.minor > 2 {
+		return f, unsupported("file version %d.%d is not readable; 2.0, 2.1 and 2.2 are", f.major, f.minor)
 	}
 	return f, nil
 }
@@ -188,9 +198,13 @@ func (f *File) columnsPlan() (perTop [][]*leaf, counts []int, err error) {
 		if err != nil {
 			f.refused[i], leaves, err = err, nil, nil
 		}
+		markDictionaries(leaves, f.fields[at:end])
 		n := len(leaves)
-		if n == 0 {
-			n = storedColumns(f.fields[at:end])
+		switch {
+		case n > 0 && f.minor == 0:
+			n = arrayColumns(leaves)
+		case n == 0:
+			n = storedColumns(f.fields[at:end], f.minor == 0)
 		}
 		perTop, counts = append(perTop, leaves), append(counts, n)
 		at = end
@@ -198,16 +212,31 @@ func (f *File) columnsPlan() (perTop [][]*leaf, counts []int, err error) {
 	return perTop, counts, nil
 }
 
+// markDictionaries tells the leaves of a top-level field, given with all fields below
+// it, whose own type is a dictionary.
+func markDictionaries(leaves []*leaf, tree []pb.Field) {
+	at := 0
+	for i := range tree {
+		if i+1 < len(tree) && tree[i+1].ParentID == tree[i].ID {
+			continue
+		}
+		if at < len(leaves) && leaves[at].shape.members == nil {
+			leaves[at].shape.dictionary = strings.HasPrefix(tree[i].LogicalType, "dict:")
+			at++
+		}
+	}
+}
+
 // storedColumns is how many columns a top-level field has whose type is unknown,
-// given with all fields below it: the leaves of its tree.
-func storedColumns(tree []pb.Field) int {
+// given with all fields below it: the leaves of its tree, or all of its nodes.
+func storedColumns(tree []pb.Field, nodes bool) int {
 	parents := map[int32]bool{}
 	for i := range tree {
 		parents[tree[i].ParentID] = true
 	}
 	n := 0
 	for i := range tree {
-		if !parents[tree[i].ID] && !Loose(&tree[i]) {
+		if (nodes || !parents[tree[i].ID]) && !Loose(&tree[i]) {
 			n++
 		}
 	}
@@ -233,21 +262,35 @@ func (f *File) readColumns(r *metaReader, foot footer) error {
 	f.byTop = make([][]*column, f.schema.NumFields())
 	at := 0
 	for top, leaves := range perTop {
-		for i, l := range leaves {
-			c := &column{leaf: l, index: at + i}
-			if err := f.readColumn(r, c, table[16*c.index:]); err != nil {
-				if !fail.Is(err, fail.Unsupported) {
-					return err
-				}
-				f.refused[top] = err
-				break
-			}
-			f.cols = append(f.cols, c)
-			f.byTop[top] = append(f.byTop[top], c)
+		cols, err := f.readTop(r, leaves, table, at)
+		if err != nil && !fail.Is(err, fail.Unsupported) {
+			return err
 		}
+		if err != nil {
+			f.refused[top], cols = err, nil
+		}
+		f.cols = append(f.cols, cols...)
+		f.byTop[top] = cols
 		at += counts[top]
 	}
 	return nil
+}
+
+// readTop reads the metadata of the columns of a top-level field, the first of
+// which has the number first.
+func (f *File) readTop(r *metaReader, leaves []*leaf, table []byte, first int) ([]*column, error) {
+	if f.minor == 0 {
+		return f.readArrayField(r, leaves, table, first)
+	}
+	var out []*column
+	for i, l := range leaves {
+		c := &column{leaf: l, index: first + i, limit: f.size}
+		if err := f.readColumn(r, c, table[16*c.index:]); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 // wrongCount is the error of a file whose columns are not those of its schema. A
@@ -304,15 +347,11 @@ func (f *File) readPage(c *column, meta *pb.Page) (*storedPage, error) {
 	if meta.Rows > uint64(f.rows) {
 		return nil, corrupt("it claims %d of the file's %d rows", meta.Rows, f.rows)
 	}
-	p := &storedPage{col: c, rows: int64(meta.Rows), limit: f.size}
-	for i, off := range meta.BufferOffsets {
-		size := meta.BufferSizes[i]
-		if off > uint64(f.size) || size > uint64(f.size)-off {
-			return nil, corrupt("buffer %d: bytes %d+%d lie outside the file of %d", i, off, size, f.size)
-		}
-		p.buffers = append(p.buffers, span{int64(off), int64(size)})
-	}
+	p := &storedPage{col: c, rows: int64(meta.Rows)}
 	var err error
+	if p.buffers, err = f.spansOf(meta); err != nil {
+		return nil, err
+	}
 	if p.layout, err = pb.DecodePageLayout(meta.Encoding); err != nil {
 		return nil, err
 	}

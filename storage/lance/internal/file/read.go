@@ -145,7 +145,7 @@ func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, run
 		s := newSink(c.leaf, field, mem)
 		sinks = append(sinks, s)
 		s.expect(rowsOf(runs))
-		if err := c.read(ctx, f.src, runs, s); err != nil {
+		if err := c.readRows(ctx, f.src, runs, s); err != nil {
 			return nil, err
 		}
 		if err := s.checkLimits(); err != nil {
@@ -155,8 +155,16 @@ func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, run
 	return buildArray(field.Type, sinks, 0)
 }
 
-// read appends the file rows of the runs to the sink, page by page.
-func (c *column) read(ctx context.Context, src Source, runs []rowRange, to *sink) error {
+// readRows appends the file rows of the runs to the sink.
+func (c *column) readRows(ctx context.Context, src Source, runs []rowRange, to *sink) error {
+	if c.arrays != nil {
+		return c.readArrays(ctx, src, runs, to)
+	}
+	return c.readPages(ctx, src, runs, to)
+}
+
+// readPages is readRows page by page.
+func (c *column) readPages(ctx context.Context, src Source, runs []rowRange, to *sink) error {
 	var local []rowRange
 	k := 0
 	for _, p := range c.pages {
@@ -240,7 +248,7 @@ func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n in
 	s := newSink(c.leaf, field, memory.DefaultAllocator)
 	s.values.b = bytesOf(dst)
 	s.values.reserve(n * c.leaf.shape.width)
-	if err := c.read(ctx, f.src, runs, s); err != nil {
+	if err := c.readRows(ctx, f.src, runs, s); err != nil {
 		return Vectors{}, err
 	}
 	if err := s.checkItems(); err != nil {

@@ -122,10 +122,10 @@ func TestSchemaRefused(t *testing.T) {
 	if err != nil || s.NumFields() != 5 || refused[0] != nil || !fail.Is(refused[1], fail.Unsupported) || refused[2] != nil || refused[3] == nil || refused[4] != nil {
 		t.Errorf("%v, %v, %v", s, refused, err)
 	}
-	if n := storedColumns(good[1:4]); n != 2 {
+	if n := storedColumns(good[1:4], false); n != 2 {
 		t.Errorf("a struct of two counts %d columns", n)
 	}
-	if n := storedColumns(good[5:7]); n != 1 {
+	if n := storedColumns(good[5:7], false); n != 1 {
 		t.Errorf("a struct with a loose part counts %d columns", n)
 	}
 	deep := []pb.Field{leaf(0, -1, "struct")}

@@ -1,8 +1,6 @@
 package file
 
 import (
-	"strings"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -38,6 +36,8 @@ type shape struct {
 	offsetBits int
 	// dim and itemWidth describe vectors; dim is 0 otherwise.
 	dim, itemWidth int
+	// dictionary: the column's own type is a dictionary, read as its values.
+	dictionary bool
 	// members are the fields of a packed struct, whose values lie one behind the
 	// other in each row.
 	members []shape
@@ -161,16 +161,6 @@ func (l *leaf) number() {
 	}
 }
 
-// packed: the struct is one column, its members side by side in each row.
-func packed(f arrow.Field) bool {
-	for _, key := range []string{"packed", "lance-encoding:packed"} {
-		if v, ok := f.Metadata.GetValue(key); ok && strings.EqualFold(v, "true") {
-			return true
-		}
-	}
-	return false
-}
-
 func shapeOf(t arrow.DataType) (shape, error) {
 	switch dt := t.(type) {
 	case *arrow.NullType:
@@ -194,27 +184,4 @@ func shapeOf(t arrow.DataType) (shape, error) {
 		}
 	}
 	return shape{}, fail.New(fail.Unsupported, "type %s is not supported", t)
-}
-
-// packedShape is the shape of a packed struct: rows of one width, or rows with
-// lengths in them when a member has no width of its own.
-func packedShape(t *arrow.StructType) (shape, error) {
-	out := shape{typ: t}
-	variable := false
-	for _, f := range t.Fields() {
-		m, err := shapeOf(f.Type)
-		if err != nil {
-			return out, err
-		}
-		if m.members != nil || m.bits || (m.width == 0 && !m.variable()) {
-			return out, fail.New(fail.Unsupported, "packed structs with members of type %s are not supported", f.Type)
-		}
-		variable = variable || m.variable()
-		out.width += m.width
-		out.members = append(out.members, m)
-	}
-	if variable {
-		out.width, out.offsetBits = 0, 64
-	}
-	return out, nil
 }

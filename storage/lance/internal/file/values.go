@@ -113,38 +113,6 @@ func unwrapGeneral(e *pb.Encoding, bufs [][]byte) (*pb.Encoding, error) {
 	return e, nil
 }
 
-// decodePackedRows decodes the rows of a packed struct of fixed width.
-func (p *storedPage) decodePackedRows(e *pb.Encoding, bufs [][]byte, n int) (values, error) {
-	sh := &p.col.leaf.shape
-	if e.Kind != pb.PackedStruct || e.Inner == nil || sh.variable() {
-		return values{}, unsupported("packed structs encoded as %s are not readable", e.Kind)
-	}
-	if err := checkMembers(e, sh); err != nil {
-		return values{}, err
-	}
-	raw, err := decodeFixed(e.Inner, bufs, n, uint64(sh.width)*8)
-	return values{n: n, width: sh.width, fixed: raw}, err
-}
-
-// checkMembers compares the widths that an encoding of packed structs gives with
-// the column's type.
-func checkMembers(e *pb.Encoding, sh *shape) error {
-	if len(e.Members) != len(sh.members) {
-		return corrupt("packed struct of %d members, the column has %d", len(e.Members), len(sh.members))
-	}
-	for i, m := range e.Members {
-		have := &sh.members[i]
-		want := uint64(have.width) * 8
-		if have.variable() {
-			want = uint64(have.offsetBits)
-		}
-		if m.Bits != want || m.Variable != have.variable() {
-			return corrupt("member %d of a packed struct has %d bits where %d are due", i, m.Bits, want)
-		}
-	}
-	return nil
-}
-
 // decodeVectors decodes vectors; with item validity the bits of all items come
 // first.
 func decodeVectors(e *pb.Encoding, bufs [][]byte, n int, sh *shape) (values, error) {
@@ -303,6 +271,12 @@ func (p *storedPage) zippedVariable(e *pb.Encoding) error {
 	if p.col.leaf.shape.members != nil {
 		return p.zippedRows(e)
 	}
+	return storedAlone(e)
+}
+
+// storedAlone accepts the encodings of variable-width values that are stored one by
+// one, each with its length.
+func storedAlone(e *pb.Encoding) error {
 	if e.Kind == pb.General && e.Inner != nil && (e.Scheme == pb.Zstd || e.Scheme == pb.LZ4) {
 		e = e.Inner
 	}
@@ -310,50 +284,40 @@ func (p *storedPage) zippedVariable(e *pb.Encoding) error {
 		e = e.Inner
 	}
 	if e.Kind != pb.Variable || e.Scheme != 0 {
-		return unsupported("full-zip values encoded as %s are not readable", e.Kind)
+		return unsupported("values stored one by one, encoded as %s, are not readable", e.Kind)
 	}
 	return nil
 }
 
-// zippedRows accepts the encodings of packed structs of variable width: members
-// that are stored as they are.
-func (p *storedPage) zippedRows(e *pb.Encoding) error {
-	if e.Kind != pb.VariablePacked {
-		return unsupported("packed structs encoded as %s are not readable", e.Kind)
-	}
-	if err := checkMembers(e, &p.col.leaf.shape); err != nil {
-		return err
-	}
-	for i, m := range e.Members {
-		v := m.Value
-		for v != nil && v.Kind == pb.FixedSizeList && !v.HasValidity {
-			v = v.Inner
+// decodeAlone decodes one such value. It may alias v.
+func decodeAlone(e *pb.Encoding, symbols *symbolTable, v []byte) ([]byte, error) {
+	if e.Kind == pb.General {
+		plain, err := decompress(e.Scheme, v)
+		if err != nil {
+			return nil, err
 		}
-		if v == nil || v.Scheme != 0 || (v.Kind != pb.Flat && v.Kind != pb.Variable) {
-			return unsupported("member %d of a packed struct has an encoding that is not readable", i)
-		}
+		e, v = e.Inner, plain
 	}
-	return nil
+	if e.Kind != pb.Fsst {
+		return v, nil
+	}
+	t, err := symbols.get(e.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return t.decode(v, nil)
 }
 
 // addZipped decodes one zipped value and appends it.
 func (p *storedPage) addZipped(v []byte, to *sink) error {
-	e := p.layout.FullZip.Value
-	if e.Kind == pb.General {
-		plain, err := decompress(e.Scheme, v)
-		if err != nil {
-			return err
-		}
-		e, v = e.Inner, plain
+	var err error
+	if p.col.leaf.shape.members != nil {
+		v, err = p.decodeRow(v)
+	} else {
+		v, err = decodeAlone(p.layout.FullZip.Value, &p.symbols, v)
 	}
-	if e.Kind == pb.Fsst {
-		t, err := p.symbols.get(e.Bytes)
-		if err != nil {
-			return err
-		}
-		if v, err = t.decode(v, nil); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	to.addValue(v)
 	return nil

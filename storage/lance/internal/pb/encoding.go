@@ -29,7 +29,7 @@ const (
 
 var encodingNames = map[EncodingKind]string{
 	Flat: "flat", Variable: "variable", Constant: "constant", OutOfLinePacking: "out-of-line bitpacking",
-	InlinePacking: "inline bitpacking", Fsst: "fsst", Dictionary: "dictionary", Rle: "rle",
+	InlinePacking: "inline bitpacking", Fsst: "fsst", Dictionary: "dictionary", Rle: "run lengths",
 	ByteStreamSplit: "byte stream split", General: "general", FixedSizeList: "fixed size list",
 	PackedStruct: "packed struct", VariablePacked: "variable packed struct",
 }

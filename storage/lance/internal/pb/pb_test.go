@@ -188,3 +188,43 @@ func FuzzDecode(f *testing.F) {
 	f.Add(layout.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) { decodeQuietly(t, b) })
 }
+
+func TestArrayEncoding(t *testing.T) {
+	buffer := AppendMessage(nil, 2, AppendVarint(nil, 1, 1))
+	flat := AppendMessage(nil, 1, append(AppendVarint(nil, 1, 8), AppendMessage(buffer, 3, AppendString(nil, 1, "zstd"))...))
+	ends := AppendMessage(nil, 2, AppendMessage(nil, 1, AppendMessage(nil, 1, AppendMessage(nil, 1, AppendVarint(nil, 1, 64)))))
+	binary := AppendMessage(AppendMessage(nil, 1, ends), 2, flat)
+	e, err := DecodeArrayEncoding(AppendMessage(nil, 6, AppendVarint(binary, 3, 77)))
+	if err != nil || e.Kind != ArrayBinary || e.Adjust != 77 || e.Second.Kind != ArrayNullable || e.Second.Second != nil || e.Second.Inner.Bits != 64 ||
+		e.Inner.Scheme != "zstd" || e.Inner.Buffer != 1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	deep := AppendMessage(nil, 1, nil)
+	for range 20 {
+		deep = AppendMessage(nil, 4, AppendMessage(nil, 1, deep))
+	}
+	for name, b := range map[string][]byte{
+		"empty":           nil,
+		"deep":            deep,
+		"no values":       AppendMessage(nil, 2, AppendMessage(nil, 2, nil)),
+		"foreign buffer":  AppendMessage(nil, 1, AppendMessage(nil, 2, AppendVarint(nil, 2, 1))),
+		"bits as a bytes": AppendMessage(nil, 1, AppendMessage(nil, 1, []byte("x"))),
+		"cut":             AppendMessage(nil, 6, binary)[:9],
+	} {
+		if e, err := DecodeArrayEncoding(b); !fail.Is(err, fail.Corrupt) {
+			t.Errorf("%s: %+v, %v", name, e, err)
+		}
+	}
+}
+
+func TestBlobLayout(t *testing.T) {
+	inner := PageLayout{Constant: &ConstantLayout{Layers: []Layer{AllValidItem}}}
+	blob := AppendMessage(nil, 4, appendLayers(AppendMessage(nil, 1, inner.Append(nil)), 2, []Layer{NullableItem}))
+	l, err := DecodePageLayout(blob)
+	if err != nil || l.Blob == nil || l.Blob.Inner.Constant == nil || len(l.Blob.Layers) != 1 {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := DecodePageLayout(AppendMessage(nil, 4, AppendMessage(nil, 1, blob))); !fail.Is(err, fail.Corrupt) {
+		t.Errorf("a blob in a blob: %v", err)
+	}
+}
