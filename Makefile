@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash history bench-flight bench-lance store-conformance image lint cross clean lance-matrix
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash crash-points history bench-flight bench-lance store-conformance image lint cross clean lance-matrix
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,11 @@ crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick f
 
 crash: ## the same, 500 rounds and 5,000 images (an hour)
 	$(GO) test -count=1 ./conformance/crash -run '^TestLong' -rounds 500 -images 5000 -timeout 0 -v
+
+ENDS ?= 1
+
+crash-points: ## end the machine at every named place between two steps, before and after what follows; ENDS times each (one: a minute; POINT='…' for one place)
+	@$(GO) test -count=1 -tags loamfault ./conformance/crash -run '^TestPoints$$$$' -ends $(ENDS) $(if $(POINT),-point '$(POINT)') -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
 HISTORIES ?= 10000
 SEED ?= 1

@@ -19,6 +19,7 @@ import (
 // the code, or the design first.
 const depsPolicy = `
 internal/fail < ;
+internal/fault < ;
 internal/clock < ; ulid
 internal/types < internal/fail ; arrow
 internal/vec < internal/fail internal/types ; arrow gjson
@@ -33,16 +34,16 @@ internal/testsum < ;
 internal/fakes3 < ;
 internal/versitygw < ;
 
-metastore < internal/fail internal/clock ; etcd zap grpc ulid xxh3 sync
-storage/object < internal/fail internal/clock ; ulid xxh3 sys sync aws
-storage/wal < internal/fail internal/clock metastore storage/object ; ulid xxh3 sync
+metastore < internal/fail internal/fault internal/clock ; etcd zap grpc ulid xxh3 sync
+storage/object < internal/fail internal/fault internal/clock ; ulid xxh3 sys sync aws
+storage/wal < internal/fail internal/fault internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4 sync
 storage/internal/column < internal/fail internal/types internal/vec ; arrow compress
 storage/internal/source < internal/fail internal/types internal/vec internal/schema storage/internal/dense ; arrow gjson
 storage/internal/postings < internal/fail ; roaring xxh3
 storage/internal/text < internal/fail storage/internal/postings ; bleve vellum roaring xxh3 segment stemmer
 storage/internal/dense < internal/fail storage/internal/postings ; roaring cpuid
-storage/collection < internal/fail internal/clock internal/types internal/vec internal/schema internal/expr internal/plan internal/snapshot metastore storage/object storage/wal storage/lance storage/internal ; arrow roaring xxh3 sync
+storage/collection < internal/fail internal/fault internal/clock internal/types internal/vec internal/schema internal/expr internal/plan internal/snapshot metastore storage/object storage/wal storage/lance storage/internal ; arrow roaring xxh3 sync
 storage/gc < internal/fail metastore storage/object storage/collection ;
 storage/fsck < internal/fail internal/schema metastore storage/object storage/wal storage/collection ; sync
 

@@ -1,12 +1,14 @@
 package metastore
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 )
 
@@ -312,4 +314,41 @@ func TestSnapshot(t *testing.T) {
 			t.Fatal(s)
 		}
 	})
+}
+
+// Two tries of one append lose their replies. The first did not happen: by the second,
+// another writer has taken its offset in one partition, but not in the other. What is
+// found there by its name must not be taken for the first try.
+func TestAppendTellsItsTriesApart(t *testing.T) {
+	rows, clk := NewMemRows(), clock.Real()
+	faults := &Faults{}
+	a := must(rows.Open(ctx, clk, clock.SeededIDs(clk, 1), Options{Faults: faults}))(t)
+	b := must(rows.Open(ctx, clk, clock.SeededIDs(clk, 2), Options{}))(t)
+	must(a.CreateNamespace(ctx, "public"))(t)
+	o := must(a.CreateObject(ctx, Object{Namespace: "public", Name: "docs", Kind: "collection", Partitions: 2}))(t)
+	ids := clock.SeededIDs(clk, 3)
+	block := func(p int, key string) AppendBlock {
+		return AppendBlock{ObjectID: o.ID, Incarnation: o.Incarnation, Partition: p, Records: 2, Bytes: 1, WALKey: key, Off: int64(p), Len: 1, Group: 1}
+	}
+	name := func() string { return "wal/20260102/" + ids.ULID() + ".lwal" }
+	faults.Add(Fault{Op: "append", Kind: LostBefore, N: 1})
+	faults.Add(Fault{Op: "append", Kind: LostAfter, N: 1})
+	n := 0
+	faults.Between(func(_ context.Context, op string) {
+		if n++; op == "append" && n == 1 {
+			must(b.Append(ctx, []AppendBlock{block(1, name())}))(t)
+		}
+	})
+	key := name()
+	res := must(a.Append(ctx, []AppendBlock{block(0, key), block(1, key)}))(t)
+	_, parts, _, err := a.Heads(ctx, o.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, r := range res {
+		ref := parts[p].Refs[len(parts[p].Refs)-1]
+		if ref.WALKey != key || r.Err != nil || r.Base != ref.Base || r.TS != ref.TS {
+			t.Errorf("partition %d: answered %+v, the row has %+v", p, r, ref)
+		}
+	}
 }

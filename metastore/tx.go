@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 )
 
 // attemptTimeout bounds one try of a transaction. A caller's own deadline does
@@ -140,7 +141,9 @@ func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, t *tx
 	if len(t.ops) > maxOps || len(t.conds) > maxOps {
 		return decided, fail.Bug("metastore transaction %s has %d operations and %d compares", name, len(t.ops), len(t.conds))
 	}
+	fault.Point("metastore/decided")
 	ok, err := s.faults.onWrite(ctx, name, func() (bool, error) { return s.kv.write(ctx, t.conds, t.ops) })
+	fault.Point("metastore/written")
 	var u *unknownError
 	switch {
 	case errors.As(err, &u):

@@ -248,45 +248,78 @@ const (
 	didNot
 )
 
-// resolve finds out from the rows whether a try with a lost reply took effect.
-// A try is one transaction, so that any of its blocks tells for all. done means
-// that q.result is final.
+// resolve finds out from the rows whether a try with a lost reply took effect. A
+// try is one transaction: it happened if something shows it and nothing that can
+// still be seen speaks against it. Two tries may have wanted the same offset of one
+// partition and differ in another, which has been applied since: then nobody can
+// tell. done means that q.result is final.
 func (q *sequencer) resolve(t *tx, parts map[partID]*PartitionState) (done bool, err error) {
+	var found []AppendResult
+	two, hidden := false, false
 	for _, try := range q.tries {
 		switch q.judge(t, try, parts) {
 		case happened:
-			q.result = try
-			return true, nil
+			two = two || found != nil && !slices.EqualFunc(found, try, sameFate)
+			found = try
 		case unclear:
-			return false, fail.New(fail.CommitUnknown,
-				"append of %s: the reply was lost and what it wrote has been applied or moved since", q.blocks[0].WALKey)
+			hidden = true
 		}
 	}
-	return false, nil
+	if two || hidden && found == nil {
+		return false, fail.New(fail.CommitUnknown,
+			"append of %s: the reply was lost and what it wrote has been applied or moved since", q.blocks[0].WALKey)
+	}
+	if found != nil {
+		q.result = found
+	}
+	return found != nil, nil
 }
 
+func sameFate(a, b AppendResult) bool {
+	return a.Base == b.Base && a.TS == b.TS && (a.Err == nil) == (b.Err == nil)
+}
+
+// judge looks at every block of a try; one that did not happen decides.
 func (q *sequencer) judge(t *tx, try []AppendResult, parts map[partID]*PartitionState) verdict {
+	out := unclear
 	for i, res := range try {
 		b := q.blocks[i]
+		said := [2]verdict{unclear, unclear}
 		if res.Err == nil && b.Advance != nil {
-			if v := b.Advance.judge(t); v != unclear {
-				return v
+			said[0] = b.Advance.judge(t)
+		}
+		if !b.moves() {
+			said[1] = judgeBlock(b, res, parts[partID{b.ObjectID, b.Partition}])
+		}
+		for _, v := range said {
+			switch v {
+			case didNot:
+				return didNot
+			case happened:
+				out = happened
 			}
 		}
-		p := parts[partID{b.ObjectID, b.Partition}]
-		if res.Err != nil || b.moves() || p == nil || p.Incarnation != b.Incarnation {
-			continue
-		}
-		if p.Next <= res.Base {
-			return didNot
-		}
-		for _, r := range p.Refs {
-			if r.Base == res.Base && r.WALKey == b.WALKey && r.Off == b.Off {
-				return happened
-			}
-			if r.Base <= res.Base && res.Base < r.End() {
-				return didNot // the offset went to another writer
-			}
+	}
+	return out
+}
+
+// judgeBlock looks for a block in its partition's row.
+func judgeBlock(b AppendBlock, res AppendResult, p *PartitionState) verdict {
+	if p == nil || p.Incarnation != b.Incarnation {
+		return unclear
+	}
+	if res.Err == nil && p.Next <= res.Base {
+		return didNot
+	}
+	for _, r := range p.Refs {
+		ours := r.WALKey == b.WALKey && r.Off == b.Off
+		switch {
+		case res.Err != nil && ours:
+			return didNot // another try was not refused
+		case res.Err == nil && ours && r.Base == res.Base && r.TS == res.TS:
+			return happened
+		case res.Err == nil && (ours || r.Base <= res.Base && res.Base < r.End()):
+			return didNot // the offset went to another writer, or another try
 		}
 	}
 	return unclear

@@ -32,6 +32,7 @@ type machine struct {
 	cfs    *object.CrashFS
 	meta   metastore.Store
 	noSync bool
+	lazy   bool // applies wait for long
 	acked  []int
 	rows   atomic.Int64 // of acknowledged statements
 }
@@ -67,9 +68,13 @@ func (m *machine) boot(ctx context.Context) (*loam.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	opt := collection.Options{ApplyRows: 100, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: time.Second, MaxSplits: 3}
+	if m.lazy {
+		opt.ApplyRows, opt.BatchInterval, opt.MaxBatchInterval = 1<<20, time.Hour, time.Hour
+	}
 	return loam.Open(ctx, loam.Config{
 		Clock: clk, IDs: ids, WALRetention: 2 * time.Second,
-		Collection: collection.Options{ApplyRows: 100, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: time.Second, MaxSplits: 3},
+		Collection: opt,
 		WrapStore:  func(object.Store) object.Store { return files },
 		WrapMeta:   func(metastore.Store) metastore.Store { return m.meta },
 	})

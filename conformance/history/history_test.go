@@ -106,6 +106,14 @@ func run(t *testing.T, seed uint64) outcome {
 		for _, x := range w.ops {
 			t.Log(line(x))
 		}
+		for p := range w.log {
+			for o := range uint64(len(w.log[p])) {
+				t.Logf("%s %d: %+v", logName(p), o, w.log[p][o])
+			}
+		}
+		for _, x := range w.wrong {
+			t.Log(x)
+		}
 	}
 	if len(o.wrong) > 0 {
 		return o

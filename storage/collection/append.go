@@ -7,6 +7,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/storage/wal"
@@ -115,6 +116,7 @@ func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []
 			return res.Err
 		}
 		b := &blocks[i].log
+		fault.Point("append/sequenced")
 		rec, err := blocks[i].records(obj, res.Base)
 		if err != nil {
 			return err
@@ -122,6 +124,7 @@ func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []
 		if err := c.publish(b.Partition, res.Base, rec, res.TS, b.Bytes); err != nil {
 			return err
 		}
+		fault.Point("append/published")
 		offsets[b.Partition] = max(offsets[b.Partition], res.Base+uint64(b.Records))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/metastore"
 )
 
@@ -33,6 +34,7 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 	}
 	defer leave()
 	at, err := c.cut(ctx)
+	fault.Point("apply/cut")
 	if err == nil {
 		err = c.apply(ctx, at, fences)
 	}
@@ -63,6 +65,7 @@ func (c *Collection) apply(ctx context.Context, at metastore.ObjectState, fences
 	if err != nil {
 		return err
 	}
+	fault.Point("apply/segment built")
 	rows := 0
 	if seg != nil {
 		ch.add(*seg)

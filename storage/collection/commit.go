@@ -10,6 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/internal/text"
@@ -123,6 +124,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if err := c.deletionFiles(ctx, ch); err != nil {
 		return err
 	}
+	fault.Point("commit/deletions written")
 	now, err := c.deps.Meta.Now(ctx)
 	if err != nil {
 		return err
@@ -148,6 +150,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 			return err
 		}
 	}
+	fault.Point("commit/Lance manifest written")
 	body, err := encodeManifest(m)
 	if err != nil {
 		return err
@@ -156,6 +159,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if _, err := c.deps.Objects.Put(ctx, ref.Key, body, object.PutOptions{}); err != nil {
 		return err
 	}
+	fault.Point("commit/manifest written")
 	head, err := c.deps.Meta.Commit(ctx, metastore.CommitRequest{
 		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences, GCEpoch: ch.epoch,
 		Head: metastore.Head{Version: m.Version, ManifestKey: ref.Key, ManifestChecksum: ref.Checksum, ManifestSize: ref.Size,
@@ -164,6 +168,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if err != nil {
 		return err
 	}
+	fault.Point("commit/head moved")
 	st, err := c.load(ctx, m, ref)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/metastore"
 )
 
@@ -95,6 +96,7 @@ func (c *Collection) rewrite(ctx context.Context, st *state, pick []int) (*mergi
 	}
 	var err error
 	m.segment, err = c.buildSegment(ctx, obj, views, 0)
+	fault.Point("merge/segment built")
 	return m, err
 }
 

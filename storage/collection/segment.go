@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
@@ -326,6 +327,7 @@ func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment,
 	if err != nil {
 		return nil, err
 	}
+	fault.Point("segment/bundle written")
 	b.split = nil
 	seg.SplitKey, seg.SplitSize, seg.SplitChecksum = b.splitName, size, info.Checksum
 	seg.Bytes = seg.SplitSize + seg.DataSize
@@ -356,6 +358,7 @@ func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
 	if err != nil {
 		return err
 	}
+	fault.Point("segment/data file written")
 	b.out = nil
 	seg.DataChecksum = stored.Checksum
 	seg.DataFile, seg.DataSize, seg.DataIDs, seg.DataColumns = b.file, info.Size, info.Fields, info.Columns

@@ -20,6 +20,7 @@ import (
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 )
 
 const tmpName = ".tmp"
@@ -271,6 +272,7 @@ func (w *fileWriter) Commit() (Info, error) {
 	}
 	w.f = nil
 	err := w.publish()
+	fault.Point("file/published")
 	if !w.replace || err != nil {
 		_ = w.store.fs.Remove(w.tmp)
 	}
@@ -308,7 +310,9 @@ func (w *fileWriter) publish() error {
 	if w.replace {
 		give = s.fs.Rename
 	}
+	fault.Point("file/content synced")
 	err := give(w.tmp, name)
+	fault.Point("file/named")
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return s.writeErr(err, "naming of object %q", w.key)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/object"
 	"github.com/oklog/ulid/v2"
@@ -253,7 +254,9 @@ func (l *Log) fly(f *flight) {
 
 // flush makes the regions durable, then sequences them.
 func (l *Log) flush(ctx context.Context, f *flight, regions []region) ([]metastore.Ref, []metastore.AppendResult, error) {
+	fault.Point("wal/flush begun")
 	key, places, err := l.write(ctx, regions)
+	fault.Point("wal/segment written")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,6 +273,7 @@ func (l *Log) flush(ctx context.Context, f *flight, regions []region) ([]metasto
 		}
 	}
 	results, err := l.sequence(ctx, blocks)
+	fault.Point("wal/sequenced")
 	for i := range results {
 		refs[i].Base, refs[i].TS = results[i].Base, results[i].TS
 	}

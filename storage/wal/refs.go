@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/object"
 	"github.com/zeebo/xxh3"
@@ -139,6 +140,7 @@ func (l *Log) tryMove(ctx context.Context, objectID uint64, partition int) error
 	if _, err := l.store.Put(ctx, key, encodeIndex(refs), object.PutOptions{}); err != nil {
 		return err
 	}
+	fault.Point("wal/index written")
 	l.mu.Lock()
 	l.stats.Moves++
 	l.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/object"
 	"github.com/oklog/ulid/v2"
@@ -37,6 +38,7 @@ func (l *Log) Trim(ctx context.Context, retention time.Duration) (TrimStats, err
 	if err := l.meta.CondemnWAL(ctx, floor); err != nil {
 		return TrimStats{}, err
 	}
+	fault.Point("trim/condemned")
 	live, err := l.live(ctx, floor)
 	if err != nil {
 		return TrimStats{}, err
@@ -137,9 +139,11 @@ func (l *Log) sweep(ctx context.Context, prefix, floor string, live map[string]b
 		if !ok || live[info.Key] {
 			continue
 		}
+		fault.Point("trim/about to delete")
 		if err := l.store.Delete(ctx, info.Key); err != nil {
 			return err
 		}
+		fault.Point("trim/deleted")
 		stats.Deleted++
 		stats.Bytes += info.Size
 	}
