@@ -37,28 +37,55 @@ func putWord(b []byte, width int, v uint64) {
 	}
 }
 
+// rowBytes is the bytes of one row of a block: the same for every width.
+const rowBytes = 128
+
+// inLanes repeats a mask of width bytes over a machine word, which holds several lanes.
+func inLanes(mask uint64, width int) uint64 {
+	switch width {
+	case 1:
+		return mask & 0xFF * 0x0101010101010101
+	case 2:
+		return mask & 0xFFFF * 0x0001000100010001
+	case 4:
+		return mask & 0xFFFFFFFF * 0x0000000100000001
+	}
+	return mask
+}
+
+// lowBits is a mask of n bits.
+func lowBits(n int) uint64 { return 1<<n - 1 }
+
 // unpackBlock decodes one block of 1,024 values of width bytes that were packed to
 // bits each, in the FastLanes layout: lane by lane, the rows of a lane follow each
 // other in words that are interleaved over the lanes. packed has 128*bits bytes,
-// out 1024*width.
+// out 1024*width. A row is sixteen machine words, in each of which all lanes are
+// shifted at once; masks drop what crosses into another lane.
 func unpackBlock(packed []byte, width, bits int, out []byte) {
-	wordBits := width * 8
-	lanes := packBlock / wordBits
-	mask := ^uint64(0) >> (64 - max(bits, 1))
 	if bits == 0 {
 		clear(out)
 		return
 	}
+	wordBits := width * 8
 	for row := range wordBits {
 		at := row * bits
 		word, shift := at/wordBits, at%wordBits
-		base := laneOrder[row/8]*16 + row%8*128
-		for lane := range lanes {
-			v := readWord(packed[(word*lanes+lane)*width:], width) >> shift
-			if shift+bits > wordBits {
-				v |= readWord(packed[((word+1)*lanes+lane)*width:], width) << (wordBits - shift)
+		low := packed[word*rowBytes : (word+1)*rowBytes]
+		base := (laneOrder[row/8]*16 + row%8*128) * width
+		to := out[base : base+rowBytes]
+		if shift+bits <= wordBits {
+			mask := inLanes(lowBits(bits), width)
+			for i := 0; i < rowBytes; i += 8 {
+				binary.LittleEndian.PutUint64(to[i:], binary.LittleEndian.Uint64(low[i:])>>shift&mask)
 			}
-			putWord(out[(base+lane)*width:], width, v&mask)
+			continue
+		}
+		have := wordBits - shift
+		lowMask, highMask := inLanes(lowBits(have), width), inLanes(lowBits(bits)&^lowBits(have), width)
+		high := packed[(word+1)*rowBytes : (word+2)*rowBytes]
+		for i := 0; i < rowBytes; i += 8 {
+			v := binary.LittleEndian.Uint64(low[i:])>>shift&lowMask | binary.LittleEndian.Uint64(high[i:])<<have&highMask
+			binary.LittleEndian.PutUint64(to[i:], v)
 		}
 	}
 }

@@ -19,25 +19,57 @@ type page struct {
 }
 
 // encode lays the segment out. Buffers may alias the segment.
-func (s *segment) encode() page {
-	sh := &s.leaf.shape
+func (s *segment) encode() (page, error) {
 	var p page
+	var err error
 	switch {
 	case s.allNull():
 		p.layout.Constant = &pb.ConstantLayout{Layers: s.layers}
 	case s.leaf.lists > 0 && s.visible == 0:
 		p = s.encodeHoles()
-	case s.leaf.lists > 0:
-		p = s.encodeMiniBlock()
-	case sh.dim > 0:
-		p = s.encodeZippedFixed()
-	case sh.variable() && (sh.offsetBits == 64 || s.longest >= longValue):
-		p = s.encodeZippedVariable()
+	case s.zipped():
+		p, err = s.encodeZipped()
 	default:
-		p = s.encodeMiniBlock()
+		p, err = s.encodeMiniBlock()
 	}
 	p.rows = s.rows
-	return p
+	return p, err
+}
+
+// longFixed is the width from which values (not vectors) are stored full-zip, as one
+// chunk of them would hold too few.
+const longFixed = 1024
+
+// zipped says whether the page is full-zip: each value a range of its own. Vectors
+// are, but for those of booleans and the short ones below a list. Nothing is below a
+// nullable struct around a list: the Lance client ends its process over such a page.
+func (s *segment) zipped() bool {
+	sh := &s.leaf.shape
+	switch {
+	case sh.bits || s.leaf.nullableAround():
+		return false
+	case sh.variable() && s.leaf.lists == 0:
+		return sh.offsetBits == 64 || s.longest >= longValue
+	case sh.variable():
+		return s.longest >= longValue
+	case sh.dim > 0 && s.leaf.lists == 0:
+		return true
+	}
+	return sh.width >= longFixed
+}
+
+// nullableAround: a nullable struct lies around a list of the path.
+func (l *leaf) nullableAround() bool {
+	lists := l.lists
+	for _, n := range l.path {
+		if n.kind == nodeList {
+			lists--
+		}
+		if n.kind == nodeStruct && n.nullable && lists > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // encodeHoles is a page below a list in which no row has a value: levels only.
@@ -56,57 +88,132 @@ func levelBytes(levels []uint16) []byte {
 	return out
 }
 
-func (s *segment) encodeZippedFixed() page {
+// encodeZipped writes the values one behind the other, each behind its control word
+// and, for variable width, its length. Entries without a value are control words alone.
+// Long values of variable width are compressed one by one where that pays.
+func (s *segment) encodeZipped() (page, error) {
 	sh := &s.leaf.shape
-	l := &pb.FullZipLayout{
-		BitsPerValue: uint32(sh.width) * 8, Items: uint32(s.rows), VisibleItems: uint32(s.rows),
-		Value: pb.VectorEncoding(uint64(sh.dim), uint64(sh.itemWidth)*8), Layers: s.layers,
-	}
-	data := s.data
+	l := &pb.FullZipLayout{Items: uint32(len(s.def)), VisibleItems: uint32(s.visible), Value: s.zippedEncoding(), Layers: s.layers}
 	if s.hasDef {
 		l.BitsDef = bitLen(s.maxDef)
-		data = make([]byte, 0, len(s.def)*(1+sh.width))
-		for i, d := range s.def {
-			data = append(data, byte(d))
-			data = append(data, s.data[i*sh.width:(i+1)*sh.width]...)
-		}
 	}
-	return page{buffers: [][]byte{data}, layout: pb.PageLayout{FullZip: l}}
+	if s.leaf.lists > 0 {
+		l.BitsRep = bitLen(uint16(s.leaf.lists))
+	}
+	p := page{layout: pb.PageLayout{FullZip: l}}
+	if !sh.variable() {
+		l.BitsPerValue = uint32(sh.width) * 8
+		if !s.hasDef && s.leaf.lists == 0 {
+			p.buffers = [][]byte{s.data}
+			return p, nil
+		}
+	} else {
+		l.BitsPerOffset = uint32(sh.offsetBits)
+	}
+	z := zipper{seg: s, ctrl: controlBytes(l), bitsDef: l.BitsDef, visible: s.visibleLevel()}
+	var err error
+	if sh.variable() {
+		z.compress, err = s.compressPays()
+	}
+	if z.compress {
+		l.Value = &pb.Encoding{Kind: pb.General, Scheme: pb.Zstd, Inner: l.Value}
+	}
+	if err == nil {
+		err = z.run()
+	}
+	p.buffers = [][]byte{z.data}
+	if sh.variable() || s.leaf.lists > 0 {
+		p.buffers = append(p.buffers, packOffsets(z.starts))
+	}
+	return p, err
 }
 
-func (s *segment) encodeZippedVariable() page {
+func (s *segment) zippedEncoding() *pb.Encoding {
 	sh := &s.leaf.shape
-	l := &pb.FullZipLayout{
-		BitsPerOffset: uint32(sh.offsetBits), Items: uint32(s.rows), VisibleItems: uint32(s.rows),
-		Value: pb.VariableEncoding(uint64(sh.offsetBits)), Layers: s.layers,
+	switch {
+	case sh.variable():
+		return pb.VariableEncoding(uint64(sh.offsetBits))
+	case sh.dim > 0:
+		return pb.VectorEncoding(uint64(sh.dim), sh.storedBits())
 	}
-	if s.hasDef {
-		l.BitsDef = bitLen(s.maxDef)
-	}
-	var total int64
+	return pb.FlatEncoding(sh.storedBits())
+}
+
+// zipper writes the entries of a full-zip page.
+type zipper struct {
+	seg     *segment
+	ctrl    int // bytes of a control word
+	bitsDef uint32
+	visible uint16 // the highest level with a value slot
+	data    []byte
+	starts  []uint64 // where each row starts, and the end
+	// compress each value; packed is the memory for it.
+	compress bool
+	packed   []byte
+}
+
+func (z *zipper) run() error {
+	s, sh := z.seg, &z.seg.leaf.shape
+	total := len(s.data)
 	if n := len(s.ends); n > 0 {
-		total = s.ends[n-1] - s.base
+		total = int(s.ends[n-1]-s.base) + n*sh.offsetBits/8
 	}
-	data := make([]byte, 0, int(total)+len(s.def)*(1+sh.offsetBits/8))
-	starts := make([]uint64, 0, len(s.def)+1)
-	for i := range s.ends {
-		starts = append(starts, uint64(len(data)))
-		if s.hasDef {
-			data = append(data, byte(s.def[i]))
-			if s.def[i] != 0 {
-				continue
+	z.data = make([]byte, 0, total+len(s.def)*z.ctrl)
+	value := 0
+	for i, def := range s.def {
+		if s.rep == nil || int(s.rep[i]) == s.leaf.lists {
+			z.starts = append(z.starts, uint64(len(z.data)))
+		}
+		z.control(i, def)
+		if def > z.visible {
+			continue
+		}
+		switch {
+		case !sh.variable():
+			z.data = append(z.data, s.data[value*sh.width:(value+1)*sh.width]...)
+		case def == 0:
+			if err := z.variable(s.value(value)); err != nil {
+				return err
 			}
 		}
-		v := s.value(i)
-		if sh.offsetBits == 32 {
-			data = binary.LittleEndian.AppendUint32(data, uint32(len(v)))
-		} else {
-			data = binary.LittleEndian.AppendUint64(data, uint64(len(v)))
-		}
-		data = append(data, v...)
+		value++
 	}
-	starts = append(starts, uint64(len(data)))
-	return page{buffers: [][]byte{data, packOffsets(starts)}, layout: pb.PageLayout{FullZip: l}}
+	z.starts = append(z.starts, uint64(len(z.data)))
+	return nil
+}
+
+// variable appends a value of variable width behind its length.
+func (z *zipper) variable(v []byte) error {
+	if z.compress {
+		var err error
+		if z.packed, err = appendCompressed(z.packed[:0], v); err != nil {
+			return err
+		}
+		v = z.packed
+	}
+	if z.seg.leaf.shape.offsetBits == 32 {
+		z.data = binary.LittleEndian.AppendUint32(z.data, uint32(len(v)))
+	} else {
+		z.data = binary.LittleEndian.AppendUint64(z.data, uint64(len(v)))
+	}
+	z.data = append(z.data, v...)
+	return nil
+}
+
+func (z *zipper) control(i int, def uint16) {
+	if z.ctrl == 0 {
+		return
+	}
+	w := uint32(0)
+	if z.seg.hasDef {
+		w = uint32(def)
+	}
+	if z.seg.rep != nil {
+		w |= uint32(z.seg.rep[i]) << z.bitsDef
+	}
+	var word [4]byte
+	binary.LittleEndian.PutUint32(word[:], w)
+	z.data = append(z.data, word[:z.ctrl]...)
 }
 
 // packOffsets writes offsets in the narrowest of 1, 2, 4 or 8 bytes; readers

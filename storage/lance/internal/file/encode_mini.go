@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/lance/internal/pb"
 )
 
@@ -18,11 +21,26 @@ const (
 	chunkFill          = 0xFE
 )
 
-// flatChunkValues is the values per full chunk of a fixed width: 1024 for 4
-// bytes, 512 for 8.
-func flatChunkValues(width int) int {
+// Limits of the format for one chunk: its size is 12 bits of eight bytes, its levels
+// are counted in 16 bits.
+const (
+	maxChunkBytes  = 1 << 15
+	maxChunkLevels = 1<<16 - 1
+)
+
+// storedBytes is the bytes of n values in a chunk.
+func (s *shape) storedBytes(n int) int {
+	if s.bits {
+		return (n*s.width + 7) / 8
+	}
+	return n * s.width
+}
+
+// chunkValues is the values per full chunk of a fixed width: 1024 for 4 bytes, 512
+// for 8.
+func (s *shape) chunkValues() int {
 	n := maxChunkValues
-	for n > 2 && n*width >= flatChunkBytes {
+	for n > 2 && s.storedBytes(n) >= flatChunkBytes {
 		n /= 2
 	}
 	return n
@@ -31,6 +49,8 @@ func flatChunkValues(width int) int {
 // miniBlocks builds the buffers of a mini-block page.
 type miniBlocks struct {
 	seg      *segment
+	packed   bool // integers packed to the bits that each chunk needs
+	rep, def *pb.Encoding
 	meta     []byte
 	data     []byte
 	repIndex []uint64
@@ -38,31 +58,45 @@ type miniBlocks struct {
 	done     int // values written
 }
 
-func (s *segment) encodeMiniBlock() page {
-	b := &miniBlocks{seg: s}
+func (s *segment) encodeMiniBlock() (page, error) {
+	b := &miniBlocks{seg: s, packed: s.packs()}
+	if s.hasDef {
+		b.def = levelEncoding(s.maxDef, len(s.def))
+	}
+	if s.rep != nil {
+		b.rep = levelEncoding(uint16(s.leaf.lists), len(s.rep))
+	}
 	for first := true; first || b.done < s.visible; first = false {
 		n := b.plan()
-		b.add(n, b.done+n == s.visible)
+		if err := b.add(n, b.done+n == s.visible); err != nil {
+			return page{}, err
+		}
 	}
-	l := &pb.MiniBlockLayout{Layers: s.layers, Buffers: 1, Items: uint64(s.visible)}
-	if s.leaf.shape.variable() {
-		l.Value = pb.VariableEncoding(uint64(s.leaf.shape.offsetBits))
-	} else {
-		l.Value = pb.FlatEncoding(uint64(s.leaf.shape.width) * 8)
-	}
-	if s.hasDef {
-		l.Def = pb.FlatEncoding(16)
+	l := &pb.MiniBlockLayout{Rep: b.rep, Def: b.def, Layers: s.layers, Buffers: 1, Items: uint64(s.visible), Value: s.zippedEncoding()}
+	if b.packed {
+		l.Value = &pb.Encoding{Kind: pb.InlinePacking, Bits: s.leaf.shape.storedBits()}
 	}
 	p := page{buffers: [][]byte{b.meta, b.data}, layout: pb.PageLayout{MiniBlock: l}}
 	if s.rep != nil {
-		l.Rep, l.RepIndexDepth = pb.FlatEncoding(16), 1
+		l.RepIndexDepth = 1
 		var index []byte
 		for _, v := range b.repIndex {
 			index = binary.LittleEndian.AppendUint64(index, v)
 		}
 		p.buffers = append(p.buffers, index)
 	}
-	return p
+	return p, nil
+}
+
+// packs says whether bit-packing shrinks the page's values: integers, dates and times.
+func (s *segment) packs() bool {
+	sh := &s.leaf.shape
+	switch sh.typ.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,
+		arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64, arrow.TIMESTAMP, arrow.DURATION:
+		return packedSize(s.data, sh.width) < len(s.data)/10*9
+	}
+	return false
 }
 
 // plan is the number of values in the next chunk: all that are left, if they
@@ -70,15 +104,19 @@ func (s *segment) encodeMiniBlock() page {
 func (b *miniBlocks) plan() int {
 	left := b.seg.visible - b.done
 	sh := &b.seg.leaf.shape
+	if b.packed {
+		return min(left, packBlock)
+	}
 	if !sh.variable() {
-		return min(left, flatChunkValues(sh.width))
+		return min(left, sh.chunkValues())
 	}
 	fits := func(n int) bool {
 		from := b.seg.base
 		if b.done > 0 {
 			from = b.seg.ends[b.done-1]
 		}
-		return (n+1)*(sh.offsetBits/8)+int(b.seg.ends[b.done+n-1]-from) <= variableChunkBytes
+		return (n+1)*(sh.offsetBits/8)+int(b.seg.ends[b.done+n-1]-from) <= variableChunkBytes &&
+			(b.seg.rep == nil || b.levelEnd(n, n == left)-b.level <= maxChunkValues+maxHoles)
 	}
 	if left <= maxChunkValues && (left == 0 || fits(left)) {
 		return left
@@ -87,11 +125,11 @@ func (b *miniBlocks) plan() int {
 	for n > 2 && (n > left || !fits(n)) {
 		n /= 2
 	}
-	return n
+	return min(n, left)
 }
 
 // add writes the next chunk of n values; the last one takes all entries left.
-func (b *miniBlocks) add(n int, last bool) {
+func (b *miniBlocks) add(n int, last bool) error {
 	s := b.seg
 	end := b.levelEnd(n, last)
 	start := len(b.data)
@@ -99,33 +137,49 @@ func (b *miniBlocks) add(n int, last bool) {
 	if s.hasDef || s.rep != nil {
 		count = end - b.level
 	}
+	if count > maxChunkLevels {
+		return b.tooLarge()
+	}
+	var rep, def []byte
 	b.data = binary.LittleEndian.AppendUint16(b.data, uint16(count))
 	if s.rep != nil {
-		b.data = binary.LittleEndian.AppendUint16(b.data, uint16(2*count))
+		rep = appendLevels(nil, s.rep[b.level:end], b.rep)
+		b.data = binary.LittleEndian.AppendUint16(b.data, uint16(len(rep)))
 	}
 	if s.hasDef {
-		b.data = binary.LittleEndian.AppendUint16(b.data, uint16(2*count))
+		def = appendLevels(nil, s.def[b.level:end], b.def)
+		b.data = binary.LittleEndian.AppendUint16(b.data, uint16(len(def)))
 	}
 	values := b.values(n)
 	b.data = binary.LittleEndian.AppendUint16(b.data, uint16(len(values)))
 	b.pad(start)
 	if s.rep != nil {
-		b.data = append(b.data, levelBytes(s.rep[b.level:end])...)
+		b.data = append(b.data, rep...)
 		b.pad(start)
 		b.addRepIndex(s.rep[b.level:end], last)
 	}
 	if s.hasDef {
-		b.data = append(b.data, levelBytes(s.def[b.level:end])...)
+		b.data = append(b.data, def...)
 		b.pad(start)
 	}
 	b.data = append(b.data, values...)
 	b.pad(start)
+	if len(b.data)-start > maxChunkBytes {
+		return b.tooLarge()
+	}
 	word := uint16((len(b.data)-start)/chunkAlign-1) << 4
 	if !last {
 		word |= uint16(bits.TrailingZeros(uint(n)))
 	}
 	b.meta = binary.LittleEndian.AppendUint16(b.meta, word)
 	b.level, b.done = end, b.done+n
+	return nil
+}
+
+// tooLarge: a chunk cannot hold even one value with its levels.
+func (b *miniBlocks) tooLarge() error {
+	return fail.New(fail.TooLarge, "lance: column %q: a value of a list, or the empty lists between two values, need more than the %d bytes that a chunk has", b.seg.leaf.name, maxChunkBytes).
+		WithHint("Store the list without a nullable struct around it, or without its empty lists.")
 }
 
 func (b *miniBlocks) pad(start int) {
@@ -192,11 +246,27 @@ func (b *miniBlocks) addRepIndex(rep []uint16, last bool) {
 	b.repIndex = append(b.repIndex, rows, since)
 }
 
+// bitsOf packs bytes that are 0 or 1.
+func bitsOf(b []byte) []byte {
+	out := make([]byte, (len(b)+7)/8)
+	for i, v := range b {
+		out[i/8] |= v << (i % 8)
+	}
+	return out
+}
+
 // values is the value buffer of the next n values.
 func (b *miniBlocks) values(n int) []byte {
 	s := b.seg
-	if w := s.leaf.shape.width; w > 0 {
-		return s.data[b.done*w : (b.done+n)*w]
+	if w := s.leaf.shape.width; !s.leaf.shape.variable() {
+		part := s.data[b.done*w : (b.done+n)*w]
+		switch {
+		case b.packed:
+			return appendInlinePacked(nil, part, w)
+		case s.leaf.shape.bits:
+			return bitsOf(part)
+		}
+		return part
 	}
 	w := s.leaf.shape.offsetBits / 8
 	from := s.base

@@ -19,19 +19,24 @@ type zip struct {
 func (p *storedPage) zip() zip {
 	l := p.layout.FullZip
 	z := zip{bitsDef: l.BitsDef, lenSize: int(l.BitsPerOffset) / 8, width: int(l.BitsPerValue) / 8}
-	switch n := l.BitsRep + l.BitsDef; {
-	case n == 0:
-	case n <= 8:
-		z.ctrl = 1
-	case n <= 16:
-		z.ctrl = 2
-	default:
-		z.ctrl = 4
-	}
+	z.ctrl = controlBytes(l)
 	if l.Value.HasValidity {
 		z.skip = (p.col.leaf.shape.dim + 7) / 8
 	}
 	return z
+}
+
+// controlBytes is the size of a control word.
+func controlBytes(l *pb.FullZipLayout) int {
+	switch n := l.BitsRep + l.BitsDef; {
+	case n == 0:
+		return 0
+	case n <= 8:
+		return 1
+	case n <= 16:
+		return 2
+	}
+	return 4
 }
 
 func (p *storedPage) validateFullZip(l *pb.FullZipLayout) error {

@@ -42,8 +42,8 @@ func (p *storedPage) validateConstant(l *pb.ConstantLayout) error {
 		return corrupt("constant of %d bytes for a value of %d", len(l.Inline), sh.width)
 	case len(p.buffers) < 2 && p.col.leaf.lists > 0:
 		return corrupt("constant page below a list without levels")
-	case len(p.buffers)%2 == 1 && !sh.variable():
-		return unsupported("a constant of %s is not readable", sh.typ)
+	case len(p.buffers)%2 == 1 && sh.empty():
+		return corrupt("a constant of the null type")
 	}
 	return nil
 }
@@ -67,13 +67,19 @@ func (p *storedPage) constantValue(ctx context.Context, src Source) ([]byte, err
 	if err := readInto(ctx, src, buf, p.buffers[0].off); err != nil {
 		return nil, err
 	}
-	// u32 count (2), two u32 lengths, then the buffers: offsets and value.
+	// u32 count of buffers (1, or 2 with the offsets of variable width), their u32
+	// lengths, then the buffers, of which the last is the value.
+	sh := &p.col.leaf.shape
 	r := chunkReader{buf: buf}
-	count, offsets, size := r.size(true), r.size(true), r.size(true)
+	count, offsets, due := r.size(true), 0, 1
+	if sh.variable() {
+		offsets, due = r.size(true), 2
+	}
+	size := r.size(true)
 	r.take(offsets)
 	value := r.take(size)
-	if r.short || count != 2 {
-		return nil, corrupt("constant value of %d buffers in %d bytes", count, len(buf))
+	if r.short || count != due || (!sh.variable() && size != sh.width) {
+		return nil, corrupt("constant value of %d buffers, %d bytes, in %d bytes", count, size, len(buf))
 	}
 	p.mu.Lock()
 	p.constant = value

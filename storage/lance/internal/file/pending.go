@@ -87,9 +87,21 @@ func (p *pending) addNode(arr arrow.Array, depth, i int, rep uint16) error {
 		if err := p.addNode(list.ListValues(), depth+1, int(j), rep); err != nil {
 			return err
 		}
-		rep = 0
+		rep = p.leaf.continues(depth)
 	}
 	return nil
+}
+
+// continues is the repetition level of the elements of the list at the depth after
+// its first: the number of lists within it.
+func (l *leaf) continues(depth int) uint16 {
+	n := uint16(0)
+	for _, below := range l.path[depth+1:] {
+		if below.kind == nodeList {
+			n++
+		}
+	}
+	return n
 }
 
 // addHole adds an entry at which a node above the leaf is null or empty.
@@ -132,7 +144,11 @@ func (p *pending) addItems(arr arrow.Array, from, to int, first, rest uint16) er
 	start := len(p.def)
 	p.def = append(p.def, make([]uint16, to-from)...)
 	hasNulls := arr.NullN() > 0
-	if hasNulls {
+	if p.leaf.shape.empty() {
+		for i := range to - from {
+			p.def[start+i], p.anyDef = 1, true
+		}
+	} else if hasNulls {
 		for i := from; i < to; i++ {
 			if arr.IsNull(i) {
 				p.def[start+i-from] = 1
@@ -148,29 +164,40 @@ func (p *pending) addItems(arr arrow.Array, from, to int, first, rest uint16) er
 }
 
 func (p *pending) addFixed(arr arrow.Array, from, to int, def []uint16, hasNulls bool) error {
-	w := p.leaf.shape.width
+	sh := &p.leaf.shape
 	off := arr.Data().Offset() + from
-	if dim := p.leaf.shape.dim; dim > 0 {
+	if sh.dim > 0 {
 		items := arr.Data().Children()[0]
-		off = off*dim + items.Offset()
+		off = off*sh.dim + items.Offset()
 		if err := p.checkItems(items, off, def); err != nil {
 			return err
 		}
-		return p.copyFixed(items, off*p.leaf.shape.itemWidth, (to-from)*w, def, hasNulls)
+		return p.copyFixed(items, off, (to-from)*sh.dim, sh.itemWidth, def, hasNulls)
 	}
-	return p.copyFixed(arr.Data(), off*w, (to-from)*w, def, hasNulls)
+	return p.copyFixed(arr.Data(), off, to-from, sh.width, def, hasNulls)
 }
 
-func (p *pending) copyFixed(src arrow.ArrayData, at, n int, def []uint16, hasNulls bool) error {
-	if n == 0 {
+// copyFixed appends n values (or items of vectors) of width bytes from place at.
+func (p *pending) copyFixed(src arrow.ArrayData, at, n, width int, def []uint16, hasNulls bool) error {
+	if n == 0 || p.leaf.shape.empty() {
 		return nil
 	}
 	buf := src.Buffers()[1]
 	start := len(p.data)
-	if buf == nil || buf.Len() < at+n {
+	need := (at + n) * width
+	if p.leaf.shape.bits {
+		need = (at + n + 7) / 8
+	}
+	if buf == nil || buf.Len() < need {
 		return fail.Bug("lance: column %q: value buffer is too short", p.leaf.name)
 	}
-	p.data = append(p.data, buf.Bytes()[at:at+n]...)
+	if p.leaf.shape.bits {
+		for i := at; i < at+n; i++ {
+			p.data = append(p.data, buf.Bytes()[i/8]>>(i%8)&1)
+		}
+	} else {
+		p.data = append(p.data, buf.Bytes()[at*width:(at+n)*width]...)
+	}
 	if !hasNulls {
 		return nil
 	}
@@ -241,6 +268,8 @@ func (p *pending) fits(arr arrow.Array, from, to, budget int) int {
 	switch {
 	case len(p.leaf.path) > 1:
 		return min(to-from, nestedStep)
+	case sh.empty():
+		return to - from
 	case !sh.variable():
 		return min(to-from, max(1, budget/sh.width))
 	}

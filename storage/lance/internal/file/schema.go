@@ -46,6 +46,9 @@ func (b *fieldBuilder) add(f arrow.Field, parent int32) error {
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
 		b.out[at].Type, b.out[at].LogicalType = pb.Parent, "struct"
+		if t.NumFields() == 0 {
+			return fail.New(fail.Unsupported, "a struct without fields cannot be stored")
+		}
 		for _, c := range t.Fields() {
 			if err := b.add(c, id); err != nil {
 				return err

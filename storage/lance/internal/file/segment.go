@@ -26,7 +26,7 @@ type segment struct {
 
 // maxHoles bounds the entries without a value (empty or null lists) that may
 // fall into one mini-block chunk, whose level count is a u16 and whose size is
-// at most 32 KiB. A page that would exceed it is cut instead.
+// at most 32 KiB. A page that would exceed it is cut instead, at the next row.
 const maxHoles = 2048
 
 // segments cuts the pending rows into pages. Only leaves below a list are ever
@@ -39,11 +39,14 @@ func (p *pending) segments() []*segment {
 		return []*segment{p.segment(0, len(p.def), 0, p.visible)}
 	}
 	var out []*segment
-	perChunk := flatChunkValues(p.leaf.shape.width)
+	perChunk := 1 // of variable width the next value may start a chunk
+	if !p.leaf.shape.variable() {
+		perChunk = p.leaf.shape.chunkValues()
+	}
 	holes, seen, start, startSeen := 0, 0, 0, 0
 	for i, d := range p.def {
 		if d > p.leaf.maxVisible {
-			if holes == maxHoles {
+			if holes >= maxHoles && int(p.rep[i]) == p.leaf.lists { // pages hold whole rows
 				out = append(out, p.segment(start, i, startSeen, seen))
 				start, startSeen, holes = i, seen, 0
 			}
@@ -71,7 +74,7 @@ func (p *pending) segment(from, to, visFrom, visTo int) *segment {
 	} else {
 		s.rows = int64(to - from)
 	}
-	if w := p.leaf.shape.width; w > 0 {
+	if w := p.leaf.shape.width; !p.leaf.shape.variable() {
 		s.data = p.data[visFrom*w : visTo*w]
 	} else {
 		if visFrom > 0 {

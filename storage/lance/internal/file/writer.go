@@ -99,13 +99,8 @@ func NewWriter(w io.Writer, schema *arrow.Schema, opts WriterOptions) (*Writer, 
 // writable refuses the shapes that are read but not written.
 func (l *leaf) writable() error {
 	sh := &l.shape
-	switch {
-	case sh.bits || sh.members != nil || sh.empty() || sh.width > 0 && sh.dim == 0 && !word(sh.width):
+	if sh.members != nil || (sh.empty() && len(l.path) > 1) || (sh.bits && sh.width > maxChunkValues) {
 		return fail.New(fail.Unsupported, "lance: column %q: type %s is not written", l.name, sh.typ)
-	case l.lists > 1:
-		return fail.New(fail.Unsupported, "lance: column %q: lists of lists are not written", l.name)
-	case l.lists > 0 && (l.shape.variable() || l.shape.dim > 0):
-		return fail.New(fail.Unsupported, "lance: column %q: lists of %s are not written", l.name, l.shape.typ)
 	}
 	return nil
 }
@@ -169,7 +164,10 @@ func (w *Writer) addColumn(c *columnWriter, arr arrow.Array, rows int) error {
 // flush writes the pending rows of a column as pages.
 func (w *Writer) flush(c *columnWriter) error {
 	for _, s := range c.pending.segments() {
-		pg := s.encode()
+		pg, err := s.encode()
+		if err != nil {
+			return err
+		}
 		meta := pb.Page{Rows: uint64(pg.rows), FirstRow: uint64(c.written), TypeURL: pb.PageLayoutURL, Encoding: pg.layout.Append(nil)}
 		for _, buf := range pg.buffers {
 			if err := w.align(); err != nil {

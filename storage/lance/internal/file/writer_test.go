@@ -83,8 +83,8 @@ func TestWriterRefused(t *testing.T) {
 		return arrow.NewSchema([]arrow.Field{{Name: "bad", Type: typ, Nullable: true}}, nil)
 	}
 	for _, typ := range []arrow.DataType{
-		arrow.FixedWidthTypes.Boolean, arrow.ListOf(arrow.BinaryTypes.String), arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int8)),
-		arrow.ListOf(vectorType(3)), arrow.FixedSizeListOf(2, arrow.BinaryTypes.String), &arrow.Decimal128Type{Precision: 9, Scale: 2},
+		arrow.ListOf(arrow.Null), arrow.FixedSizeListOf(2, arrow.BinaryTypes.String), arrow.FixedSizeListOf(5000, arrow.FixedWidthTypes.Boolean),
+		arrow.FixedWidthTypes.MonthInterval, arrow.StructOf(),
 	} {
 		if _, err := NewWriter(io.Discard, one(typ), WriterOptions{}); !fail.Is(err, fail.Unsupported) || !strings.Contains(err.Error(), "bad") {
 			t.Errorf("%s: %v", typ, err)

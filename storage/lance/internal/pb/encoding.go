@@ -92,7 +92,7 @@ func VectorEncoding(dim, bits uint64) *Encoding {
 }
 
 // Append appends the message's bytes to b. Only the encodings that Loam writes
-// (Flat, Variable, FixedSizeList) are supported.
+// (Flat, Variable, FixedSizeList, the bitpackings, General) are supported.
 func (e *Encoding) Append(b []byte) []byte {
 	var body []byte
 	switch e.Kind {
@@ -100,6 +100,14 @@ func (e *Encoding) Append(b []byte) []byte {
 		body = AppendVarint(body, 1, e.Bits)
 	case Variable:
 		body = appendEncoding(body, 1, e.Inner)
+	case InlinePacking:
+		body = AppendVarint(body, 1, e.Bits)
+	case OutOfLinePacking:
+		body = AppendVarint(body, 1, e.Bits)
+		body = appendEncoding(body, 3, e.Inner)
+	case General:
+		body = AppendMessage(body, 1, AppendVarint(nil, 1, e.Scheme))
+		body = appendEncoding(body, 3, e.Inner)
 	case FixedSizeList:
 		body = AppendVarint(body, 1, e.Items)
 		body = appendEncoding(body, 2, e.Inner)
