@@ -17,7 +17,7 @@ func (st *Statement) change(ctx context.Context) (*Result, error) {
 	e := st.session.engine
 	stmt := st.prepared.Statement
 	switch stmt.(type) {
-	case *plan.CreateView, *plan.AlterObject, *plan.DropObjects, *plan.DropNamespace:
+	case *plan.CreateView, *plan.CreateLink, *plan.AlterLink, *plan.AlterObject, *plan.DropObjects, *plan.DropNamespace:
 	default:
 		return st.session.change(ctx, stmt)
 	}
@@ -44,6 +44,10 @@ func (s *Session) changeAt(ctx context.Context, stmt plan.Statement, rev uint64)
 	switch x := stmt.(type) {
 	case *plan.CreateView:
 		return e.createView(ctx, x, rev)
+	case *plan.CreateLink:
+		return e.createLink(ctx, x, rev)
+	case *plan.AlterLink:
+		return e.alterLink(ctx, x, rev)
 	case *plan.AlterObject:
 		return e.alter(ctx, x, rev)
 	case *plan.DropObjects:

@@ -23,7 +23,7 @@ internal/fault < ;
 internal/clock < ; ulid
 internal/types < internal/fail ; arrow
 internal/vec < internal/fail internal/types ; arrow gjson
-internal/schema < internal/types ;
+internal/schema < internal/fail internal/types ;
 internal/kernel < internal/fail internal/types internal/vec ; arrow xxh3 gjson
 internal/expr < internal/fail internal/types internal/vec internal/kernel ; arrow
 internal/datafile < internal/fail internal/types internal/vec internal/kernel ; arrow compress gjson
@@ -48,12 +48,13 @@ storage/gc < internal/fail metastore storage/object storage/collection ;
 storage/fsck < internal/fail internal/schema metastore storage/object storage/wal storage/collection ; sync
 
 catalog < internal/fail internal/schema internal/types metastore ;
+link < internal/fail internal/schema metastore ;
 worker < internal/fail internal/clock metastore ;
 functions < internal/fail internal/types internal/vec internal/kernel internal/expr ; arrow gjson roaring text xxh3
 planner < internal/fail internal/types internal/vec internal/schema internal/expr internal/plan catalog ; arrow
 exec < internal/fail internal/clock internal/types internal/vec internal/kernel internal/expr internal/plan internal/mem ; arrow xxh3
 
-. < internal catalog planner exec functions metastore storage worker ; arrow gjson roaring
+. < internal catalog planner exec functions link metastore storage worker ; arrow gjson roaring
 flightsql < . internal catalog ; arrow grpc protobuf prometheus crypto xxh3
 flightsql/access < internal ; crypto
 flightsql/client < internal ; arrow grpc

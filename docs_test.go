@@ -14,7 +14,7 @@ import (
 const maxArchitecture = 250
 
 // link is a Markdown link; images and links in code count too.
-var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+var mdLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 // heading is a Markdown heading.
 var heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
@@ -65,7 +65,7 @@ func read(t *testing.T, name string) string {
 // TestLinksResolve: what a page links to in the repository is there.
 func TestLinksResolve(t *testing.T) {
 	for _, page := range pages(t) {
-		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+		for _, m := range mdLink.FindAllStringSubmatch(read(t, page), -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 				continue
@@ -89,7 +89,7 @@ func TestLinksResolve(t *testing.T) {
 func TestEveryPageIsLinked(t *testing.T) {
 	linked := map[string]bool{"README.md": true, "docs/architecture.md": true}
 	for _, page := range pages(t) {
-		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+		for _, m := range mdLink.FindAllStringSubmatch(read(t, page), -1) {
 			target, _, _ := strings.Cut(m[1], "#")
 			linked[path.Join(path.Dir(page), target)] = true
 		}

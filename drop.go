@@ -14,7 +14,7 @@ import (
 // dropsAtOnce bounds the objects that one change of the catalog drops.
 const dropsAtOnce = 25
 
-// drop removes one object that no view reads.
+// drop removes one object that nothing depends on.
 func (e *Engine) drop(ctx context.Context, obj *schema.Object) error {
 	for try := 1; ; try++ {
 		rev, err := e.cat.Revision(ctx)
@@ -28,7 +28,7 @@ func (e *Engine) drop(ctx context.Context, obj *schema.Object) error {
 	}
 }
 
-// dropObjects removes objects together, with the views that read them or, without
+// dropObjects removes objects together, with what depends on them or, without
 // CASCADE, only when there are none.
 func (e *Engine) dropObjects(ctx context.Context, x *plan.DropObjects, rev uint64) error {
 	views, err := e.readers(ctx, x.Objects)
@@ -68,6 +68,9 @@ func (e *Engine) dropAll(ctx context.Context, objs []*schema.Object, namespace s
 		ch := catalog.Change{IfRevision: &rev}
 		for _, o := range objs[:n] {
 			ch.Drop = append(ch.Drop, o.ID)
+			if o.Kind == schema.Link {
+				ch.Forget = append(ch.Forget, o)
+			}
 		}
 		if n == len(objs) {
 			ch.DropNamespace = namespace
@@ -85,8 +88,9 @@ func (e *Engine) dropAll(ctx context.Context, objs []*schema.Object, namespace s
 	}
 }
 
-// readers are the views that read the objects, directly or through each other,
-// without the objects themselves. Readers of a view come before it.
+// readers are the views and links that read the objects, directly or through each
+// other, and the links that write them, without the objects themselves. Readers of
+// a view come before it.
 func (e *Engine) readers(ctx context.Context, objs []*schema.Object) ([]*schema.Object, error) {
 	given := map[uint64]bool{}
 	for _, o := range objs {
@@ -101,7 +105,7 @@ func (e *Engine) readers(ctx context.Context, objs []*schema.Object) ([]*schema.
 	var visit func(id uint64)
 	visit = func(id uint64) {
 		for _, v := range all {
-			if v.Query != nil && v.Query.Reads(id) && !seen[v.ID] {
+			if v.DependsOn(id) && !seen[v.ID] {
 				seen[v.ID] = true
 				visit(v.ID)
 				if !given[v.ID] {

@@ -80,6 +80,7 @@ type Engine struct {
 	pool    *worker.Pool
 	garbage *garbage
 	queries queryLog
+	links   links
 
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection

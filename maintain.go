@@ -49,6 +49,11 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 		tasks = append(tasks, retainTask(list))
 	}
 	tasks = append(tasks, e.collectTasks(list, now)...)
+	more, err := e.dueLinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tasks = append(tasks, more...)
 	if trim {
 		tasks = append(tasks, worker.Task{Key: "wal/trim", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {
 			_, err := e.log.Trim(ctx, e.cfg.WALRetention)
@@ -103,7 +108,7 @@ func (e *Engine) openAll(ctx context.Context) error {
 		return err
 	}
 	for _, obj := range objs {
-		if obj.Kind == schema.View {
+		if obj.Kind == schema.View || obj.Kind == schema.Link {
 			continue
 		}
 		c, err := e.collection(ctx, obj)

@@ -73,13 +73,14 @@ func (e *Engine) optionsOf(obj *schema.Object) (collection.Options, error) {
 	return out, nil
 }
 
-func readDuration(v string, to *time.Duration) error {
-	d, err := time.ParseDuration(v)
-	if err != nil || d < 10*time.Millisecond || d > time.Hour {
-		return fail.New(fail.InvalidParameter, "%q is not a duration from 10ms to 1h, such as '2s'", v)
-	}
-	*to = d
-	return nil
+func readDuration(v string, to *time.Duration) (err error) {
+	*to, err = schema.ParseDuration(v)
+	return err
+}
+
+func readBytes(v string, to *int64) (err error) {
+	*to, err = schema.ParseBytes(v)
+	return err
 }
 
 // readRetention reads a duration that may be long: '7d', '36h', '1 week'; '0' or
@@ -137,25 +138,4 @@ func readCount(v string, to *int) error {
 	}
 	*to = n
 	return nil
-}
-
-var byteUnits = []struct {
-	suffix string
-	factor int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 1}}
-
-// readBytes reads a number with an optional unit, such as '64MiB'.
-func readBytes(v string, to *int64) error {
-	for _, u := range byteUnits {
-		digits, ok := strings.CutSuffix(strings.TrimSpace(v), u.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err == nil && n > 0 && n <= (1<<50)/u.factor {
-			*to = n * u.factor
-			return nil
-		}
-	}
-	return fail.New(fail.InvalidParameter, "%q is not a positive number, such as 1000 or '64MiB'", v)
 }

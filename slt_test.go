@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/flightsql"
@@ -32,6 +33,7 @@ import (
 //	query error REGEX       it fails
 //	restart                 closes and opens the engine (a file's last rows must survive)
 //	apply                   waits until all tails are applied
+//	links                   waits until the running links have read all, or have failed
 //
 // Each file runs on an engine of its own, once with rows left in the tail and
 // once with an apply before each query, and once more through a Flight SQL server
@@ -134,7 +136,7 @@ func (n *node) apply() {
 		n.t.Fatal(err)
 	}
 	for _, o := range objs {
-		if o.Kind == schema.View {
+		if o.Kind == schema.View || o.Kind == schema.Link {
 			continue
 		}
 		_, err := n.session.ScanPlan(context.Background(), loam.ScanRequest{Target: loam.Target{Namespace: o.Namespace, Name: o.Name}, Tail: loam.TailWait})
@@ -142,6 +144,23 @@ func (n *node) apply() {
 			n.t.Fatal(err)
 		}
 	}
+}
+
+// links waits until no link that runs has anything left to read.
+func (n *node) links() string {
+	var rows []string
+	for range 1000 {
+		var err error
+		rows, _, err = n.query("SELECT name, lag_records, error FROM system.links WHERE state = 'running' AND (lag_records > 0 OR retries > 0)")
+		if err != nil {
+			return err.Error()
+		}
+		if len(rows) == 0 {
+			return ""
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return "links do not get on: " + strings.Join(rows, "; ")
 }
 
 // answer is rows, from the engine or from the wire.
@@ -218,6 +237,8 @@ func (r record) check(n *node) string {
 	case "apply":
 		n.apply()
 		return ""
+	case "links":
+		return n.links()
 	}
 	rows, affected, err := n.query(r.sql)
 	rest := strings.Join(r.head[min(2, len(r.head)):], " ")

@@ -23,6 +23,7 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"streams":     streamRecords,
 	"tables":      tableRecords,
 	"views":       viewRecords,
+	"links":       linkRecords,
 	"columns":     columnRecords,
 	"functions":   functionRecords,
 	"settings":    settingRecords,
@@ -120,7 +121,7 @@ func optionsText(m map[string]string) string {
 }
 
 func tableRecords(ctx context.Context, s *Session) ([]record, error) {
-	objs, err := s.engine.cat.Objects(ctx, "")
+	objs, err := s.engine.cat.Relations(ctx, "")
 	if err != nil {
 		return nil, err
 	}

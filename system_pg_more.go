@@ -74,7 +74,7 @@ func pgUserRecords(_ context.Context, s *Session) ([]record, error) {
 
 // keyed lists the collections: what has a primary key.
 func keyed(ctx context.Context, s *Session) ([]*schema.Object, error) {
-	objs, err := s.engine.cat.Objects(ctx, "")
+	objs, err := s.engine.cat.Relations(ctx, "")
 	var out []*schema.Object
 	for _, o := range objs {
 		if len(o.Key) > 0 {
@@ -159,7 +159,7 @@ func pgProcRecords(_ context.Context, s *Session) ([]record, error) {
 // segmentRecords lists the segments that hold the rows of each object: the splits
 // of the manifest, then the tail of each partition that is not applied yet.
 func segmentRecords(ctx context.Context, s *Session) ([]record, error) {
-	objs, err := s.engine.cat.Objects(ctx, "")
+	objs, err := s.engine.cat.Relations(ctx, "")
 	if err != nil {
 		return nil, err
 	}

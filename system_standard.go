@@ -30,7 +30,7 @@ func noRecords(context.Context, *Session) ([]record, error) { return nil, nil }
 // relations lists everything that has columns, the system tables last. Those have
 // ids below the ids of all objects, counted from systemOID.
 func relations(ctx context.Context, s *Session) ([]*schema.Object, error) {
-	objs, err := s.engine.cat.Objects(ctx, "")
+	objs, err := s.engine.cat.Relations(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func parameterRecords(_ context.Context, s *Session) ([]record, error) {
 func keyName(o *schema.Object) string { return o.Name + "_pkey" }
 
 func keyUsageRecords(ctx context.Context, s *Session) ([]record, error) {
-	objs, err := s.engine.cat.Objects(ctx, "")
+	objs, err := s.engine.cat.Relations(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func keyUsageRecords(ctx context.Context, s *Session) ([]record, error) {
 }
 
 func constraintRecords(ctx context.Context, s *Session) ([]record, error) {
-	objs, err := s.engine.cat.Objects(ctx, "")
+	objs, err := s.engine.cat.Relations(ctx, "")
 	if err != nil {
 		return nil, err
 	}

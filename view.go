@@ -55,6 +55,9 @@ func (e *Engine) checkReaders(ctx context.Context, obj *schema.Object) error {
 	}
 	p := e.planner.WithCatalog(changed{Reader: e.cat, obj: obj})
 	for _, v := range views {
+		if v.Kind == schema.Link {
+			continue // it stops by itself if it cannot go on, and says why
+		}
 		was := e.planner.CheckView(ctx, v)
 		if err := p.CheckView(ctx, v); err != nil && was == nil {
 			return fail.New(fail.Dependents, "%s %s cannot be changed so: %s", obj.Kind, obj.QualifiedName(), fail.As(err).Message).

@@ -36,6 +36,10 @@ func (s *Session) find(ctx context.Context, t Target) (*collection.Collection, *
 		return nil, nil, fail.New(fail.WrongObjectType, "%s is a view: it has no rows of its own", obj.QualifiedName()).
 			WithHint("SELECT from it, or name a collection or a table.")
 	}
+	if obj.Kind == schema.Link {
+		return nil, nil, fail.New(fail.WrongObjectType, "%s is a link: it has no rows of its own", obj.QualifiedName()).
+			WithHint("Name its source or its target.")
+	}
 	c, err := s.engine.collection(ctx, obj)
 	return c, obj, err
 }

@@ -21,6 +21,8 @@ type Change struct {
 	Update []*schema.Object
 	// Create is added after the drops. Its field ids are assigned.
 	Create *schema.Object
+	// Forget are links among Drop: how far they got is forgotten with them.
+	Forget []*schema.Object
 	// DropNamespace names a namespace that is empty after the drops.
 	DropNamespace string
 }
@@ -31,6 +33,9 @@ func (c *Catalog) Change(ctx context.Context, ch Change) (*schema.Object, error)
 		return nil, fail.New(fail.InvalidParameter, "namespace %s is the default one and stays", DefaultNamespace)
 	}
 	m := metastore.CatalogChange{IfRevision: ch.IfRevision, Drop: ch.Drop, DropNamespace: ch.DropNamespace}
+	for _, o := range ch.Forget {
+		m.Forget = append(m.Forget, metastore.ProgressRow{Target: o.Link.Target, Link: o.ID})
+	}
 	for _, o := range ch.Update {
 		def, err := encode(o)
 		if err != nil {
@@ -69,7 +74,7 @@ func (c *Catalog) Views(ctx context.Context, ids ...uint64) ([]*schema.Object, e
 	}
 	var out []*schema.Object
 	for _, o := range all {
-		if o.Query != nil && slices.ContainsFunc(ids, o.Query.Reads) {
+		if o.Kind == schema.View && slices.ContainsFunc(ids, o.Query.Reads) {
 			out = append(out, o)
 		}
 	}

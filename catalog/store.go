@@ -60,6 +60,7 @@ type definition struct {
 	RouteBy int32             `json:"route_by,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 	View    *view             `json:"view,omitempty"`
+	Link    *link             `json:"link,omitempty"`
 	// LastField is absent where it is the largest id of the fields.
 	LastField int32 `json:"last_field,omitempty"`
 }
@@ -97,6 +98,9 @@ func encode(o *schema.Object) ([]byte, error) {
 	}
 	if d.LastField = o.LastField; d.LastField == largestID(o) {
 		d.LastField = 0
+	}
+	if o.Link != nil {
+		d.Link = encodeLink(o.Link)
 	}
 	if q := o.Query; q != nil {
 		d.View = &view{Text: q.Text, Namespace: q.Namespace}
@@ -143,7 +147,13 @@ func decode(row metastore.Object) (*schema.Object, error) {
 			o.Query.Uses = append(o.Query.Uses, schema.Use(u))
 		}
 	}
-	if (o.Kind == schema.View) != (o.Query != nil) {
+	if d.Link != nil {
+		o.Link = d.Link.decode()
+	}
+	if (o.Kind == schema.Link) != (o.Link != nil) {
+		return nil, fail.New(fail.Corrupt, "definition of object %d (%s.%s): a %s that says what a link does: %t", row.ID, row.Namespace, row.Name, o.Kind, o.Link != nil)
+	}
+	if (o.Kind == schema.View || o.Kind == schema.Link) != (o.Query != nil) {
 		return nil, fail.New(fail.Corrupt, "definition of object %d (%s.%s): a %s whose query is there: %t", row.ID, row.Namespace, row.Name, o.Kind, o.Query != nil)
 	}
 	for _, k := range o.Key {

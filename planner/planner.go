@@ -101,6 +101,27 @@ func (p *Planner) ViewText(ctx context.Context, view *schema.Object) (string, er
 	return binder.ViewText(ctx, p.env(ctx, Session{}), view)
 }
 
+// Transform binds what a link does with the rows of its source, as source and
+// target are now. Errors say what of them has changed.
+func (p *Planner) Transform(ctx context.Context, link *schema.Object) (*plan.Transform, error) {
+	t, err := binder.BindLink(ctx, p.env(ctx, Session{}), link)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range t.Exprs {
+		t.Exprs[i] = optimizer.Simplify(e)
+	}
+	if t.Where != nil {
+		t.Where = optimizer.Simplify(t.Where)
+	}
+	return t, nil
+}
+
+// LinkText is the statement that makes a link, with the names that its objects have today.
+func (p *Planner) LinkText(ctx context.Context, link *schema.Object) (string, error) {
+	return binder.LinkText(ctx, p.env(ctx, Session{}), link)
+}
+
 // Prepare parses, binds and optimizes the statements of a text. paramTypes are
 // the types of parameters that the client declares; it may be nil or short, and
 // types.Unknown leaves the type to the context. Errors carry SQLSTATE, place and

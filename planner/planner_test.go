@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/functions"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
@@ -50,7 +51,12 @@ func testCatalog() *fakeCatalog {
 		Query: &schema.ViewQuery{Text: "SELECT s FROM looping", Namespace: "public", Uses: []schema.Use{{Name: "looping", ID: 9, Fields: map[int32]string{1: "s"}}}}}
 	other := &schema.Object{ID: 10, Namespace: "public", Name: "retyped", Kind: schema.View, SchemaVersion: 1, Fields: []schema.Field{f(1, "a", textType)},
 		Query: &schema.ViewQuery{Text: "SELECT a FROM t", Namespace: "public", Uses: []schema.Use{{Name: "t", ID: 2, Fields: map[int32]string{1: "a"}}}}}
-	objects := []*schema.Object{docs, two, t, u, mixed, recent, broken, gone, loop, other}
+	link := &schema.Object{ID: 11, Namespace: "public", Name: "carries", Kind: schema.Link, SchemaVersion: 1,
+		Link: &schema.LinkDef{Source: 2, Target: 6, OnError: schema.FailOnError, State: schema.LinkRunning, BatchBytes: 1 << 20},
+		Query: &schema.ViewQuery{Text: "SELECT tt.k + 1 AS id, upper('a' || 'b') AS title FROM TT WHERE d > DATE '2020-01-01'", Namespace: "sales",
+			Uses: []schema.Use{{Name: "TT", ID: 2, Fields: map[int32]string{1: "k", 2: "b", 4: "d"}}}}}
+	link.Link.Target = docs.ID
+	objects := []*schema.Object{docs, two, t, u, mixed, recent, broken, gone, loop, other, link}
 	for _, o := range objects {
 		for _, f := range o.Fields {
 			o.LastField = max(o.LastField, f.ID)
@@ -62,7 +68,7 @@ func testCatalog() *fakeCatalog {
 // TestPlans runs the data-driven files. "bind" shows the plan of the binder,
 // "plan" the optimized one (disable=(a,b) switches passes off), and "run" the rows
 // that the reference interpreter gives, which must be the same for every choice
-// of passes.
+// of passes. "transform" shows what a link does.
 func TestPlans(t *testing.T) {
 	p := planner.New(testCatalog(), functions.Default()).WithFiles(fakeFiles{})
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -81,6 +87,16 @@ func TestPlans(t *testing.T) {
 				sess.Options[planner.OptionDisabledPasses] = "all"
 			case "run":
 				return ablate(t, p, d.Input)
+			case "transform":
+				link, err := testCatalog().Lookup(context.Background(), catalog.Name{Text: "public"}, catalog.Name{Text: strings.TrimSpace(d.Input)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr, err := p.Transform(context.Background(), link)
+				if err != nil {
+					return errorText(err)
+				}
+				return transform(tr)
 			}
 			return planText(p, sess, d.Input)
 		})

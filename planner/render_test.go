@@ -271,6 +271,17 @@ func statement(s plan.Statement) string {
 			s += fmt.Sprintf("  %d %s %s not_null=%t max_chars=%d\n", f.ID, f.Name, f.Type, f.NotNull, f.MaxChars)
 		}
 		return s + x.Note
+	case *plan.CreateLink:
+		l := x.Link.Link
+		s := fmt.Sprintf("CreateLink %s from %d into %d on_error=%s bytes=%d interval=%s latest=%t state=%s\n  %s\n",
+			x.Link.QualifiedName(), l.Source, l.Target, l.OnError, l.BatchBytes, l.BatchInterval, x.Latest, l.State, x.Link.Query.Text)
+		if x.Dead != nil {
+			s += fmt.Sprintf("  dead letters %s %s\n", x.Dead.QualifiedName(), strings.Join(x.Dead.FieldNames(), " "))
+		}
+		return s
+	case *plan.AlterLink:
+		l := x.New.Link
+		return fmt.Sprintf("AlterLink %s %s on_error=%s bytes=%d %+v\n", x.New.Name, l.State, l.OnError, l.BatchBytes, l.Error)
 	case *plan.CreateView:
 		s := fmt.Sprintf("CreateView %s replaces=%t if_not_exists=%t\n", x.View.QualifiedName(), x.Old != nil, x.IfNotExists)
 		for _, f := range x.View.Fields {
@@ -283,6 +294,18 @@ func statement(s plan.Statement) string {
 		return s
 	}
 	return fmt.Sprintf("%T %+v\n", s, s)
+}
+
+// transform shows what a link does with each row.
+func transform(t *plan.Transform) string {
+	s := fmt.Sprintf("from %s into %s\n", t.Source.QualifiedName(), t.Target.QualifiedName())
+	if t.Where != nil {
+		s += "  where " + t.Where.String() + "\n"
+	}
+	for i, e := range t.Exprs {
+		s += fmt.Sprintf("  %d = %s\n", t.Fields[i], e)
+	}
+	return s
 }
 
 func conflict(c *plan.Conflict) string {

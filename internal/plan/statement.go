@@ -91,6 +91,24 @@ type CreateView struct {
 	IfNotExists bool
 }
 
+// CreateLink makes a link.
+type CreateLink struct {
+	// Link has no id yet.
+	Link *schema.Object
+	// Latest says that the link begins at the source's end, not at its beginning.
+	Latest bool
+	// Dead describes the dead letters where they have to be made; Link.Link.Dead is
+	// then to be set.
+	Dead *schema.Object
+}
+
+// AlterLink pauses a link, lets it go on, or changes its options: New describes it
+// afterwards.
+type AlterLink struct {
+	Old, New *schema.Object
+	Note     string
+}
+
 // AlterObject gives an object another description.
 type AlterObject struct {
 	Old, New *schema.Object
@@ -140,6 +158,8 @@ func (*DropNamespace) statement()   {}
 func (*CreateObject) statement()    {}
 func (*DropObjects) statement()     {}
 func (*CreateView) statement()      {}
+func (*CreateLink) statement()      {}
+func (*AlterLink) statement()       {}
 func (*AlterObject) statement()     {}
 func (*Nothing) statement()         {}
 func (*SetOption) statement()       {}

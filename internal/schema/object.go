@@ -17,6 +17,8 @@ const (
 	Stream Kind = "stream"
 	// View is a stored query: it has fields and no rows, key or partitions.
 	View Kind = "view"
+	// Link carries rows of one object into another: it has neither fields nor rows.
+	Link Kind = "link"
 )
 
 // Tabular reports whether the rows of the kind have no key: a row is known by its
@@ -73,8 +75,11 @@ type Object struct {
 	Options map[string]string
 	// LastField is the largest field id that was ever given: ids are not used again.
 	LastField int32
-	// Query is what a view stands for; nil for everything else.
+	// Query is what a view stands for, and the transform of a link: the query of its
+	// source; nil for everything else.
 	Query *ViewQuery
+	// Link is what a link does; nil for everything else.
+	Link *LinkDef
 }
 
 // ViewQuery is the query of a view, bound to the objects that it meant when the
@@ -106,6 +111,15 @@ func (q *ViewQuery) Find(name string) *Use {
 		}
 	}
 	return nil
+}
+
+// DependsOn reports whether the object would not work without the one with the
+// id: a view reads it, or a link reads or writes it.
+func (o *Object) DependsOn(id uint64) bool {
+	if l := o.Link; l != nil && (l.Source == id || l.Target == id || l.Dead == id) {
+		return true
+	}
+	return o.Query != nil && o.Query.Reads(id)
 }
 
 // Reads reports whether the view names the object.

@@ -146,7 +146,7 @@ func (s *Source) matching(ctx context.Context, cat *string, accept func(*schema.
 	}
 	var found []*schema.Object
 	for _, o := range all {
-		if accept(o) {
+		if o.Kind != schema.Link && accept(o) {
 			found = append(found, o)
 		}
 	}

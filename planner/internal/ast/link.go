@@ -34,15 +34,17 @@ type Start struct {
 	Value Expr
 }
 
-// CreateLink is CREATE LINK … FROM STREAM … INTO … TRANSFORM (SELECT …) WITH (…).
+// CreateLink is CREATE LINK … FROM STREAM|TABLE … INTO … TRANSFORM (SELECT …) WITH (…).
 type CreateLink struct {
 	Span
 	OrReplace   bool
 	IfNotExists bool
 	Name        Name
-	Stream      Name
-	Partitions  []int64
-	Start       *Start
+	// From is STREAM or TABLE.
+	From       string
+	Source     Name
+	Partitions []int64
+	Start      *Start
 	// Into is COLLECTION, TABLE, GRAPH or STREAM.
 	Into    string
 	Target  Name

@@ -16,7 +16,7 @@ import (
 // has afterwards.
 func (b *Binder) alter(s *ast.AlterTable) (plan.Statement, error) {
 	want, ok := objectKinds[s.Kind]
-	if !ok {
+	if !ok || want == schema.Link {
 		return nil, b.unsupported(s.Pos(), "ALTER "+s.Kind.String())
 	}
 	old, err := b.object(s.Name)

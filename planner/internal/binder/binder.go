@@ -257,6 +257,10 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.createView(s)
 	case *ast.CreateStream:
 		return b.createStream(s)
+	case *ast.CreateLink:
+		return b.createLink(s)
+	case *ast.AlterLink:
+		return b.alterLink(s)
 	case *ast.AlterTable:
 		return b.alter(s)
 	case *ast.Drop:
@@ -286,10 +290,6 @@ func statementName(stmt ast.Statement) string {
 	switch stmt.(type) {
 	case *ast.CreateTag:
 		return "CREATE TAG"
-	case *ast.CreateLink:
-		return "CREATE LINK"
-	case *ast.AlterLink:
-		return "a statement about a link"
 	}
 	return "this statement"
 }

@@ -71,9 +71,12 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 			return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several namespaces at once is not supported").WithHint("Drop them one by one.")
 		}
 		return b.dropNamespace(s, s.Names[0])
-	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectStream, ast.ObjectView:
+	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectStream, ast.ObjectView, ast.ObjectLink:
 	default:
 		return nil, b.unsupported(s.Pos(), "DROP "+s.Kind.String())
+	}
+	if s.Target == ast.TargetDrop {
+		return nil, b.fail(fail.Unsupported, s.Pos(), "DROP LINK … DROP TARGET is not supported").WithHint("Drop the link, then the target.")
 	}
 	out := &plan.DropObjects{Cascade: s.Cascade}
 	var absent []string
@@ -101,7 +104,7 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 	return out, nil
 }
 
-var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table, ast.ObjectStream: schema.Stream, ast.ObjectView: schema.View}
+var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table, ast.ObjectStream: schema.Stream, ast.ObjectView: schema.View, ast.ObjectLink: schema.Link}
 
 func (b *Binder) dropNamespace(s *ast.Drop, name ast.Name) (plan.Statement, error) {
 	id, err := b.namespaceName(name)

@@ -123,6 +123,9 @@ func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, e
 	}
 	var node plan.Node
 	var sc *scope
+	if obj.Kind == schema.Link {
+		return nil, nil, b.linkHasNoRows(obj, x.Pos())
+	}
 	if obj.Kind == schema.View {
 		if node, sc, err = b.viewRef(obj, x, name); err != nil {
 			return nil, nil, err

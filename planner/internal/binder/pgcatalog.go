@@ -280,7 +280,7 @@ func bindViewDef(b *Binder, args []expr.Expr, offs []int) (expr.Expr, error) {
 	}
 	texts := map[int64]string{}
 	for _, o := range objs {
-		if o.Query == nil {
+		if o.Kind != schema.View {
 			continue
 		}
 		if text, err := b.viewText(o); err == nil {

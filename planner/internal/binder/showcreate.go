@@ -41,6 +41,9 @@ func (b *Binder) showCreate(s *ast.Show) (plan.Statement, error) {
 
 // createText is the statement that makes an object.
 func (b *Binder) createText(obj *schema.Object) (string, error) {
+	if obj.Kind == schema.Link {
+		return b.createLinkText(obj)
+	}
 	if obj.Kind == schema.View {
 		text, err := b.viewText(obj)
 		return "CREATE VIEW " + objectText(obj) + " (" + columnList(obj) + ") AS " + text, err

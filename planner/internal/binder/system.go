@@ -58,6 +58,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		ast.ShowTables:      {"tables", []string{"namespace", "name", "kind"}},
 		ast.ShowStreams:     {"streams", []string{"namespace", "stream", "partitions", "key", "retention", "retention_bytes"}},
 		ast.ShowViews:       {"views", []string{"namespace", "name", "definition"}},
+		ast.ShowLinks:       {"links", []string{"namespace", "name", "state", "source", "target", "lag_records", "error"}},
 		ast.ShowColumns:     {"columns", columnsShown},
 		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "description"}},
 		ast.ShowAll:         {"settings", []string{"name", "value", "default", "help"}},
@@ -76,7 +77,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		return nil, err
 	}
 	name := scanColumn(scan, list.cols[0])
-	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowStreams: 1, ast.ShowViews: 1}[s.Kind]; i > 0 {
+	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowStreams: 1, ast.ShowViews: 1, ast.ShowLinks: 1}[s.Kind]; i > 0 {
 		name = scanColumn(scan, list.cols[i])
 	}
 	if s.Like != nil {
@@ -132,7 +133,7 @@ func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, err
 			return nil, err
 		}
 		return []expr.Expr{fieldIs(scan, "namespace", obj.Namespace), fieldIs(scan, "table", obj.Name)}, nil
-	case ast.ShowTables, ast.ShowCollections, ast.ShowStreams, ast.ShowViews:
+	case ast.ShowTables, ast.ShowCollections, ast.ShowStreams, ast.ShowViews, ast.ShowLinks:
 		ns := b.env.Namespace
 		if !s.Name.IsZero() {
 			var err error

@@ -62,6 +62,7 @@ collections namespace collection id:b primary_key partitions:i dynamic:o schema_
 streams namespace stream id:b partitions:i key retention retention_bytes:b schema_version:b options
 tables namespace name kind id:b partitions:i schema_version:b options table_type
 views namespace name id:b definition error
+links namespace name id:b state error_code error error_partition:i error_offset:b source target dead_letters on_error definition partitions:i offsets lag_records:b lag_seconds:d read:b written:b skipped:b dead:b batches:b last_commit:ts retries:b next_retry:ts
 columns namespace table column position:i type nullable:o key_position:i fulltext distance modifier max_chars:i
 functions name kind signature description example
 settings name value default help

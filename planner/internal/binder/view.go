@@ -68,11 +68,16 @@ func (b *Binder) noteUse(n ast.Name, obj *schema.Object) {
 			return
 		}
 	}
-	use := schema.Use{Name: key, ID: obj.ID, Fields: map[int32]string{}}
+	*b.uses = append(*b.uses, useOf(key, obj))
+}
+
+// useOf is the use of an object under a name, with its fields as they are called now.
+func useOf(name string, obj *schema.Object) schema.Use {
+	use := schema.Use{Name: name, ID: obj.ID, Fields: map[int32]string{}}
 	for _, f := range obj.Fields {
 		use.Fields[f.ID] = f.Name
 	}
-	*b.uses = append(*b.uses, use)
+	return use
 }
 
 // seenField is a field under the name by which the query sees it.
@@ -434,6 +439,9 @@ func quoted(name string) ast.Ident {
 
 // writable refuses objects whose rows cannot be written.
 func (b *Binder) writable(obj *schema.Object, pos int) error {
+	if obj.Kind == schema.Link {
+		return b.linkHasNoRows(obj, pos)
+	}
 	if obj.Kind != schema.View {
 		return nil
 	}

@@ -145,8 +145,8 @@ func (p *printer) start(s *ast.Start) {
 
 func (p *printer) createLink(s *ast.CreateLink) {
 	p.create(s.OrReplace, false, "LINK", s.IfNotExists, s.Name)
-	p.write(" FROM STREAM ")
-	p.name(s.Stream)
+	p.write(" FROM ", s.From, " ")
+	p.name(s.Source)
 	if len(s.Partitions) > 0 {
 		p.write(" PARTITIONS (")
 		list(p, s.Partitions, p.int)

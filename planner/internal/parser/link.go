@@ -28,8 +28,9 @@ func (p *parser) createLink(start int, orReplace bool) ast.Statement {
 	p.advance()
 	s := &ast.CreateLink{OrReplace: orReplace, IfNotExists: p.ifNotExists()}
 	s.Name = p.name("the name of a link")
-	p.expectKw(kwFrom, kwStream)
-	s.Stream = p.name("the name of a stream")
+	p.expectKw(kwFrom)
+	s.From = p.wordOf("STREAM", "TABLE")
+	s.Source = p.name("the name of the source")
 	if p.acceptKw(kwPartitions) {
 		p.parens(func() { s.Partitions = append(s.Partitions, p.integer("the number of a partition")) })
 	}
