@@ -125,7 +125,7 @@ func gcRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, o := range objs {
-		if o.Kind == schema.View {
+		if o.Kind == schema.View || o.Kind == schema.Link {
 			continue
 		}
 		st := s.engine.garbage.collector.State(o.ID)

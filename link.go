@@ -22,13 +22,9 @@ func (e *Engine) createLink(ctx context.Context, x *plan.CreateLink, rev uint64)
 		return nil, err
 	}
 	if x.Latest {
-		_, parts, _, err := e.meta.Heads(ctx, def.Source)
-		if err != nil {
+		var err error
+		if def.Start, err = e.sourceOffsets(ctx, &link, true); err != nil {
 			return nil, err
-		}
-		def.Start = make([]uint64, len(parts))
-		for p := range parts {
-			def.Start[p] = parts[p].Next
 		}
 	}
 	if x.Dead != nil {
@@ -48,6 +44,27 @@ func (e *Engine) createLink(ctx context.Context, x *plan.CreateLink, rev uint64)
 	}
 	e.pool.Wake()
 	return &Result{}, err
+}
+
+// sourceOffsets are where a link's source ends, or where it begins today.
+func (e *Engine) sourceOffsets(ctx context.Context, link *schema.Object, latest bool) ([]uint64, error) {
+	at, err := e.meta.Snapshot(ctx, []uint64{link.Link.Source})
+	if err != nil {
+		return nil, err
+	}
+	source := at.Objects[0]
+	out := make([]uint64, len(source.Partitions))
+	for p := range source.Partitions {
+		out[p] = source.Partitions[p].Next
+	}
+	if latest {
+		return out, nil
+	}
+	snap, err := e.sourceAt(ctx, link, source)
+	if err == nil {
+		copy(out, snap.Oldest())
+	}
+	return out, err
 }
 
 func (e *Engine) roomForLink(ctx context.Context, target uint64) error {
@@ -70,7 +87,16 @@ func (e *Engine) roomForLink(ctx context.Context, target uint64) error {
 // alterLink gives a link another definition. Every batch is committed under the
 // definition that it was made under: when this returns, none of the old is to come.
 func (e *Engine) alterLink(ctx context.Context, x *plan.AlterLink, rev uint64) (*Result, error) {
-	_, err := e.cat.Change(ctx, catalog.Change{IfRevision: &rev, Update: []*schema.Object{x.New}})
+	link := *x.New
+	if x.Earliest || x.Latest {
+		def := *link.Link
+		var err error
+		if def.Start, err = e.sourceOffsets(ctx, &link, x.Latest); err != nil {
+			return nil, err
+		}
+		link.Link = &def
+	}
+	_, err := e.cat.Change(ctx, catalog.Change{IfRevision: &rev, Update: []*schema.Object{&link}})
 	if fail.Is(err, fail.DuplicateObject) {
 		return nil, fail.New(fail.DuplicateObject, "%s exists already", x.New.QualifiedName()).WithHint("Choose another name.")
 	}

@@ -1,8 +1,8 @@
 package loam
 
 import (
-	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +11,6 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
-	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/link"
 	"github.com/loamdb/loam/metastore"
@@ -27,6 +26,7 @@ type linkBatch struct {
 	cols       []*vec.Vector
 	read       []plan.ScanColumn
 	bytes      int64
+	to         []uint64 // where to go on
 
 	source  *collection.Snapshot
 	target  *collection.Collection
@@ -36,16 +36,13 @@ type linkBatch struct {
 	badRows []int32 // the records of bad
 }
 
-// readLinkBatch reads the records from the offsets from to the offsets to of a
-// source, as it is at one revision, and makes rows of the target. Its errors are
-// those of the surroundings; those of records are in the batch.
-func (e *Engine) readLinkBatch(ctx context.Context, obj *schema.Object, t *plan.Transform, at metastore.ObjectState, from, to []uint64) (*linkBatch, error) {
-	c, err := e.byID(ctx, obj.Link.Source)
-	if err != nil {
-		return nil, err
-	}
-	b := &linkBatch{}
-	if b.source, err = c.At(ctx, at.Head, at.Partitions); err != nil {
+// readLinkBatch reads records of a source, as it is at one revision, as a says, and
+// makes rows of the target. Its errors are those of the surroundings; those of
+// records are in the batch.
+func (e *Engine) readLinkBatch(ctx context.Context, obj *schema.Object, t *plan.Transform, at metastore.ObjectState, a link.Action) (*linkBatch, error) {
+	b := &linkBatch{to: slices.Clone(a.From)}
+	var err error
+	if b.source, err = e.sourceAt(ctx, obj, at); err != nil {
 		return nil, err
 	}
 	if b.target, err = e.byID(ctx, obj.Link.Target); err != nil {
@@ -57,14 +54,31 @@ func (e *Engine) readLinkBatch(ctx context.Context, obj *schema.Object, t *plan.
 	}
 	env := &expr.Env{Ctx: ctx, Now: time.UnixMilli(now).UTC(), Namespace: obj.Query.Namespace, Random: e.cfg.IDs.Uint64}
 	b.read = columnsRead(t, b.source.Object(), obj.Link.OnError == schema.DeadLetter)
-	for p := range from {
-		if from[p] < to[p] {
-			if err := b.records(env, p, from[p], to[p]); err != nil {
+	for _, c := range b.read {
+		b.cols = append(b.cols, vec.New(c.Type, 0))
+	}
+	for p, from := range a.From {
+		r := collection.RecordRange{Partition: p, From: from, Rows: a.Records, Bytes: max(1, obj.Link.BatchBytes/int64(len(a.From)))}
+		end := uint64(math.MaxUint64)
+		if a.To != nil {
+			end, r.Bytes = a.To[p], math.MaxInt64 // it was read before
+		}
+		if from < end && from < at.Partitions[p].Next {
+			if err := b.records(ctx, r, end); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return b, b.make(env, t)
+}
+
+// sourceAt is a link's source at one revision.
+func (e *Engine) sourceAt(ctx context.Context, obj *schema.Object, at metastore.ObjectState) (*collection.Snapshot, error) {
+	c, err := e.byID(ctx, obj.Link.Source)
+	if err != nil {
+		return nil, err
+	}
+	return c.At(ctx, at.Head, at.Partitions)
 }
 
 // columnsRead are the columns that the transform reads, and with all every field.
@@ -95,84 +109,39 @@ func columnsRead(t *plan.Transform, source *schema.Object, all bool) []plan.Scan
 	return out
 }
 
-// records reads a window of one partition, in the order of offsets.
-func (b *linkBatch) records(env *expr.Env, p int, from, to uint64) error {
-	next := expr.ColumnID(0)
-	for _, c := range b.read {
-		next = max(next, c.ID)
+// The columns of records that are no fields, in their order.
+var recordColumns = []string{string(schema.ColPartition), string(schema.ColOffset), string(schema.ColIngestTS)}
+
+// records reads records of one partition that lie below end.
+func (b *linkBatch) records(ctx context.Context, r collection.RecordRange, end uint64) error {
+	r.Fields = []string{}
+	place := make([]int, len(b.read)) // of each column, in the answer
+	for i, c := range b.read {
+		if place[i] = slices.Index(recordColumns, c.Field); place[i] < 0 {
+			place[i] = len(recordColumns) + len(r.Fields)
+			r.Fields = append(r.Fields, c.Field)
+		}
 	}
-	part := plan.ScanColumn{Column: plan.Column{ID: next + 1, Name: string(schema.ColPartition), Type: types.Of(types.Int32)}, Field: string(schema.ColPartition)}
-	off := plan.ScanColumn{Column: plan.Column{ID: next + 2, Name: string(schema.ColOffset), Type: types.Of(types.Int64)}, Field: string(schema.ColOffset)}
-	cols := append(slices.Clone(b.read), part, off)
-	scan, err := b.source.Scan(env, &plan.Scan{Object: b.source.Object(), Cols: cols, Limit: plan.NoLimit, Filter: expr.AllOf([]expr.Expr{
-		&expr.Compare{Op: expr.Eq, Left: part.Ref(), Right: &expr.Const{Value: vec.Int32(int32(p))}},
-		&expr.Compare{Op: expr.Ge, Left: off.Ref(), Right: &expr.Const{Value: vec.Int64(int64(from))}},
-		&expr.Compare{Op: expr.Lt, Left: off.Ref(), Right: &expr.Const{Value: vec.Int64(int64(to))}}})})
+	run, err := b.source.Records(ctx, r)
 	if err != nil {
 		return err
 	}
-	ts := make([]types.Type, len(cols))
-	for i, c := range cols {
-		ts[i] = c.Type
-	}
-	all := vec.NewChunk(ts, 0)
-	for {
-		c, err := scan.Next(env.Ctx)
-		if err != nil {
-			return err
+	for _, c := range run.Chunks {
+		offsets := c.Cols[1].Int64s
+		n := c.N
+		for n > 0 && uint64(offsets[n-1]) >= end {
+			n--
 		}
-		if c == nil {
-			break
+		for i, at := range place {
+			b.cols[i].AppendRows(c.Cols[at], nil, n)
 		}
-		all.AppendRows(c)
+		for _, o := range offsets[:n] {
+			b.partitions, b.offsets = append(b.partitions, int32(r.Partition)), append(b.offsets, uint64(o))
+		}
 	}
-	b.take(p, all)
+	b.to[r.Partition] = min(run.Next, end)
+	b.bytes += run.Bytes
 	return nil
-}
-
-// take appends a partition's records, sorted by offset; the last column holds it.
-func (b *linkBatch) take(p int, all *vec.Chunk) {
-	offsets := all.Cols[len(all.Cols)-1].Int64s
-	order := make([]int32, all.N)
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(offsets[a], offsets[b]) })
-	if b.cols == nil {
-		for _, c := range b.read {
-			b.cols = append(b.cols, vec.New(c.Type, all.N))
-		}
-	}
-	for i, c := range b.cols {
-		c.AppendRows(all.Cols[i], order, len(order))
-	}
-	for _, i := range order {
-		b.partitions = append(b.partitions, int32(p))
-		b.offsets = append(b.offsets, uint64(offsets[i]))
-	}
-	b.bytes += sizeOf(all.Cols)
-}
-
-// sizeOf is about the memory of flat columns.
-func sizeOf(cols []*vec.Vector) int64 {
-	n := int64(0)
-	for _, c := range cols {
-		switch {
-		case c.Child != nil:
-			n += 4*int64(c.N) + sizeOf([]*vec.Vector{c.Child})
-		case len(c.Fields) > 0:
-			n += sizeOf(c.Fields)
-		case c.Type.Kind == types.Vector:
-			n += 4 * int64(len(c.Float32s))
-		case len(c.Strings.Views) > 0:
-			for i := range c.N {
-				n += 16 + int64(len(c.Strings.At(i)))
-			}
-		default:
-			n += 8 * int64(c.N)
-		}
-	}
-	return n
 }
 
 // rowMaker makes rows of a target out of records.
@@ -321,7 +290,11 @@ func (b *linkBatch) encode(m *rowMaker, cols []*vec.Vector, made []int32, bad ma
 		if rows != nil {
 			n = len(rows)
 		}
-		return collection.FromColumns(m.target, byField, n)
+		made, err := collection.FromColumns(m.target, byField, n)
+		if err == nil {
+			err = b.target.CheckRows(made)
+		}
+		return made, err
 	}
 	if len(made) == 0 {
 		return nil

@@ -170,12 +170,19 @@ func (e *Engine) look(ctx context.Context, obj *schema.Object) (*seen, error) {
 	s := &seen{source: at.Objects[0]}
 	parts := s.source.Partitions
 	s.view = link.View{At: make([]uint64, len(parts)), Ends: make([]uint64, len(parts))}
-	copy(s.view.At, def.Start)
 	for i, p := range at.Objects[1].Progress {
 		if p.Link == obj.ID {
 			s.progress = &at.Objects[1].Progress[i]
 			copy(s.view.At, p.Offsets)
 		}
+	}
+	if s.progress == nil && def.Start == nil {
+		if err := e.fromOldest(ctx, obj, s); err != nil {
+			return nil, err
+		}
+	}
+	for p, at := range def.Start {
+		s.view.At[p] = max(s.view.At[p], at)
 	}
 	for p := range parts {
 		s.view.Ends[p] = parts[p].Next
@@ -184,6 +191,15 @@ func (e *Engine) look(ctx context.Context, obj *schema.Object) (*seen, error) {
 		s.view.Old = s.view.Old || !all
 	}
 	return s, nil
+}
+
+// fromOldest lets a new link begin with the oldest records that its source keeps.
+func (e *Engine) fromOldest(ctx context.Context, obj *schema.Object, s *seen) error {
+	snap, err := e.sourceAt(ctx, obj, s.source)
+	if err == nil {
+		copy(s.view.At, snap.Oldest())
+	}
+	return err
 }
 
 // waits is the size of the records from an offset on; all is false when the log's
@@ -231,11 +247,12 @@ func (w *linkWork) read(ctx context.Context, a link.Action) link.Action {
 		}
 		return link.Action{Do: link.Fail, Err: err}
 	}
-	w.batch, err = w.e.readLinkBatch(ctx, w.run.obj, t, w.seen.source, a.From, a.To)
+	w.batch, err = w.e.readLinkBatch(ctx, w.run.obj, t, w.seen.source, a)
 	if err != nil {
 		return w.run.machine.Broke(w.now(), err)
 	}
-	return w.run.machine.Got(w.batch.bytes, w.batch.bad)
+	b := w.batch
+	return w.run.machine.Got(link.Batch{To: b.to, Records: len(b.offsets), Bytes: b.bytes, Bad: b.bad})
 }
 
 // ofWorld tells errors of the surroundings from those of what was asked for.

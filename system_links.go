@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
-	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/collection"
 )
 
 // linkRecords lists the links. Counts and offsets are of each link's last batch.
@@ -141,17 +140,13 @@ func (e *Engine) writtenAt(ctx context.Context, obj *schema.Object, s *seen, p i
 			return ref.TS, nil
 		}
 	}
-	const ahead = 1024
-	c, err := e.byID(ctx, obj.Link.Source)
+	snap, err := e.sourceAt(ctx, obj, s.source)
 	if err != nil {
 		return 0, err
 	}
-	b := &linkBatch{read: []plan.ScanColumn{{Column: plan.Column{ID: 1, Name: string(schema.ColIngestTS), Type: types.Of(types.Timestamp)}, Field: string(schema.ColIngestTS)}}}
-	if b.source, err = c.At(ctx, s.source.Head, s.source.Partitions); err != nil {
-		return 0, err
-	}
-	if err := b.records(&expr.Env{Ctx: ctx}, p, at, at+ahead); err != nil || len(b.offsets) == 0 {
+	run, err := snap.Records(ctx, collection.RecordRange{Partition: p, From: max(at, snap.Oldest()[p]), Rows: 1, Fields: []string{}})
+	if err != nil || run.Rows == 0 {
 		return s.source.Partitions[p].LastTS, err
 	}
-	return b.cols[0].Value(0).Int, nil
+	return run.Chunks[0].Cols[2].Value(0).Int, nil
 }

@@ -20,7 +20,8 @@ const (
 	Wait Step = iota
 	// Look at the rows of source, target and link, at one revision.
 	Look
-	// Read the records from Action.From to Action.To and make rows of them.
+	// Read records from Action.From on and make rows of them: of each partition at
+	// most Action.Records and, with Action.To, those below it and no others.
 	Read
 	// Commit appends what was read and moves the link to Action.To.
 	Commit
@@ -38,7 +39,8 @@ func (s Step) String() string {
 // Action is a step with what it needs.
 type Action struct {
 	Do       Step
-	From, To []uint64      // of Read and Commit, per partition of the source
+	From, To []uint64      // of Read and Commit, per partition of the source; To may be nil
+	Records  int           // of Read
 	Until    time.Duration // of Wait, on the clock that the machine is given
 	Err      error         // of Fail; of Wait, what is waited out, or nil
 	Bad      *Bad          // of Fail, the record to blame, or nil
@@ -52,6 +54,15 @@ type View struct {
 	// it has waited longer than the log tells.
 	Bytes int64
 	Old   bool
+}
+
+// Batch is what was read.
+type Batch struct {
+	// To are the offsets to go on with: all records below them are in the batch.
+	To      []uint64
+	Records int
+	Bytes   int64
+	Bad     []Bad
 }
 
 // Bad is a record that cannot become a row.
@@ -85,7 +96,6 @@ type Machine struct {
 	cfg      Config
 	due      Step // what the machine waits to be told the outcome of
 	from, to []uint64
-	ends     []uint64
 	records  int           // how many to read at once
 	waiting  bool          // something waits since
 	since    time.Duration // then
@@ -125,34 +135,30 @@ func (m *Machine) Looked(now time.Duration, v View) Action {
 	if !v.Old && v.Bytes < m.cfg.BatchBytes && now-m.since < m.cfg.Interval {
 		return Action{Do: Wait, Until: m.since + m.cfg.Interval}
 	}
-	m.from, m.ends = slices.Clone(v.At), slices.Clone(v.Ends)
-	return m.read(m.window())
+	m.from, m.due = slices.Clone(v.At), Read
+	// As many records as make a batch, an equal share of each partition.
+	return Action{Do: Read, From: m.from, Records: max(1, m.records/len(m.from))}
 }
 
-// window is what is read next: as many records as make a batch, an equal share of
-// each partition.
-func (m *Machine) window() []uint64 {
-	share := uint64(max(1, m.records/len(m.from)))
-	to := make([]uint64, len(m.from))
-	for p, at := range m.from {
-		to[p] = max(at, min(m.ends[p], at+share))
+// again reads the batch up to offsets below those that it had.
+func (m *Machine) again(to []uint64) Action {
+	m.due = Read
+	n := uint64(1)
+	for p := range to {
+		n = max(n, to[p]-m.from[p])
 	}
-	return to
+	return Action{Do: Read, From: m.from, To: to, Records: int(min(n, maxRecords))}
 }
 
-func (m *Machine) read(to []uint64) Action {
-	m.to, m.due = to, Read
-	return Action{Do: Read, From: m.from, To: m.to}
-}
-
-// Got decides what to do with a batch of the given size whose bad records are
-// listed. Under FailOnError what lies before them is committed first, so that the
-// link stops at the record itself.
-func (m *Machine) Got(bytes int64, bad []Bad) Action {
+// Got decides what to do with a batch. Under FailOnError what lies before its bad
+// records is committed first, so that the link stops at the record itself.
+func (m *Machine) Got(b Batch) Action {
 	if m.due != Read {
 		return m.bug("a batch was read")
 	}
-	m.pace(bytes)
+	m.pace(b)
+	m.to = b.To
+	bad := b.Bad
 	if len(bad) > 0 && m.cfg.OnError == schema.FailOnError {
 		cut := slices.Clone(m.to)
 		for _, b := range bad {
@@ -165,23 +171,19 @@ func (m *Machine) Got(bytes int64, bad []Bad) Action {
 			m.due = Look
 			return Action{Do: Fail, Err: first.Err, Bad: &first}
 		}
-		return m.read(cut)
+		return m.again(cut)
 	}
 	m.due = Commit
 	return Action{Do: Commit, From: m.from, To: m.to}
 }
 
 // pace adapts the number of records to the size that a batch shall have.
-func (m *Machine) pace(bytes int64) {
-	n := int64(0)
-	for p := range m.to {
-		n += int64(m.to[p] - m.from[p])
-	}
-	if bytes <= 0 || n == 0 {
+func (m *Machine) pace(b Batch) {
+	if b.Bytes <= 0 || b.Records == 0 {
 		m.records = min(maxRecords, 2*m.records)
 		return
 	}
-	want := m.cfg.BatchBytes * n / bytes
+	want := m.cfg.BatchBytes * int64(b.Records) / b.Bytes
 	m.records = int(max(1, min(want, int64(m.records)*4, maxRecords)))
 }
 
@@ -218,7 +220,7 @@ func (m *Machine) smaller(err error) Action {
 	}
 	m.records = max(1, int(n/2)*len(m.to))
 	to[most] += n / 2
-	return m.read(to)
+	return m.again(to)
 }
 
 // Broke decides how to go on after an error that no record is to blame for, of any
@@ -231,6 +233,8 @@ func (m *Machine) Broke(now time.Duration, err error) Action {
 		return Action{Do: Stop, Err: err}
 	case errors.Is(err, metastore.ErrLinkMoved):
 		return Action{Do: Look}
+	case fail.Is(err, fail.OffsetExpired):
+		return Action{Do: Fail, Err: err}
 	case fail.Is(err, fail.BacklogFull):
 		m.err, m.until = err, now+max(fail.As(err).RetryAfter, firstPause)
 		return Action{Do: Wait, Until: m.until, Err: err}

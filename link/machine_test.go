@@ -25,6 +25,7 @@ var errorsOf = map[string]error{
 	"dropped": fail.New(fail.UndefinedTable, "gone"),
 	"large":   fail.New(fail.TooLarge, "a batch of 9 bytes"),
 	"full":    &fail.Error{Code: fail.BacklogFull, Message: "full", RetryAfter: 3 * time.Second},
+	"expired": fail.New(fail.OffsetExpired, "offset 3 is no longer kept"),
 	"ended":   fail.New(fail.Canceled, "canceled"),
 }
 
@@ -45,8 +46,13 @@ func shown(a Action) string {
 	switch a.Do {
 	case Wait:
 		s += fmt.Sprintf(" until %s", a.Until)
-	case Read, Commit:
+	case Commit:
 		s += fmt.Sprintf(" %v to %v", a.From, a.To)
+	case Read:
+		s += fmt.Sprintf(" %d from %v", a.Records, a.From)
+		if a.To != nil {
+			s += fmt.Sprintf(" below %v", a.To)
+		}
 	}
 	if a.Bad != nil {
 		s += fmt.Sprintf(" at %d/%d", a.Bad.Partition, a.Bad.Offset)
@@ -94,7 +100,11 @@ func TestMachine(t *testing.T) {
 					at := numbers(t, []string{p, o})
 					bad = append(bad, Bad{Partition: int(at[0]), Offset: at[1], Err: fail.New(fail.OutOfRange, "out of range")})
 				}
-				return shown(m.Got(int64(numbers(t, arg("bytes"))[0]), bad))
+				records := 1
+				if n := arg("records"); n != nil {
+					records = int(numbers(t, n)[0])
+				}
+				return shown(m.Got(Batch{To: numbers(t, arg("to")), Records: records, Bytes: int64(numbers(t, arg("bytes"))[0]), Bad: bad}))
 			case "committed":
 				return shown(m.Committed(now, errorsOf[arg("err")[0]]))
 			case "broke":

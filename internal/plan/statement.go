@@ -106,7 +106,10 @@ type CreateLink struct {
 // afterwards.
 type AlterLink struct {
 	Old, New *schema.Object
-	Note     string
+	// Earliest and Latest let it go on at the oldest record that the source keeps, or
+	// behind the newest; never before where it stopped.
+	Earliest, Latest bool
+	Note             string
 }
 
 // AlterObject gives an object another description.

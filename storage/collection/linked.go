@@ -33,6 +33,9 @@ type Linked struct {
 	Rows *Rows
 }
 
+// CheckRows refuses rows that the object does not take because of their size.
+func (c *Collection) CheckRows(r *Rows) error { return c.checkRecords(c.Object(), r) }
+
 // AppendLinked appends a batch of a link: the rows of all parts, each of another
 // object, are durable and visible and the link is moved, or none of it. Without
 // parts only the link moves. Parts are named in the order of their ids. Errors:

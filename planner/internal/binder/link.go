@@ -16,8 +16,8 @@ import (
 
 // linkSources and linkTargets are the objects that a link reads and writes.
 var (
-	linkSources = map[string]schema.Kind{"TABLE": schema.Table}
-	linkTargets = map[string]schema.Kind{"TABLE": schema.Table, "COLLECTION": schema.Collection}
+	linkSources = map[string]schema.Kind{"TABLE": schema.Table, "STREAM": schema.Stream}
+	linkTargets = map[string]schema.Kind{"TABLE": schema.Table, "COLLECTION": schema.Collection, "STREAM": schema.Stream}
 )
 
 // createLink binds CREATE LINK.
@@ -375,6 +375,9 @@ func (b *Binder) refuseChanging(t *plan.Transform) error {
 		if e == nil {
 			continue
 		}
+		if err := b.refuseRowID(t, e); err != nil {
+			return err
+		}
 		var err error
 		expr.Walk(e, func(x expr.Expr) bool {
 			if c, ok := x.(*expr.Call); ok && err == nil && c.Fn.Volatility > expr.Immutable {
@@ -388,6 +391,24 @@ func (b *Binder) refuseChanging(t *plan.Transform) error {
 		}
 	}
 	return nil
+}
+
+// refuseRowID refuses _rowid, which a merge changes.
+func (b *Binder) refuseRowID(t *plan.Transform, e expr.Expr) error {
+	used := map[expr.ColumnID]bool{}
+	expr.Columns(e, used)
+	for _, c := range t.Cols {
+		if used[c.ID] && c.Field == string(schema.ColRowID) {
+			return b.fail(fail.Unsupported, max(0, b.placeOfRowID()), "_rowid is not possible in the transform of a link: a merge gives the record another").
+				WithHint("_ingest_partition and _ingest_offset name a record for good.")
+		}
+	}
+	return nil
+}
+
+// placeOfRowID is where the text names _rowid first.
+func (b *Binder) placeOfRowID() int {
+	return strings.Index(strings.ToLower(b.text), string(schema.ColRowID))
 }
 
 // BindLink binds the transform of a link as its source and target are now.

@@ -122,8 +122,8 @@ func (b *Binder) deadLetters(s *ast.CreateLink, out *plan.CreateLink, source, ta
 	}
 	obj, err := b.env.Catalog.Lookup(b.ctx, ns, catalog.Name{Text: last.Text, Quoted: last.Quoted})
 	if fail.Is(err, fail.UndefinedTable) {
-		out.Dead = &schema.Object{Namespace: ns.Text, Name: last.Text, Kind: schema.Table, Partitions: 1, Fields: slices.Clone(deadFields), Options: map[string]string{}}
-		return b.checkName(last, "dead-letter table")
+		out.Dead = &schema.Object{Namespace: ns.Text, Name: last.Text, Kind: schema.Stream, Partitions: 1, Fields: slices.Clone(deadFields), Options: map[string]string{}}
+		return b.checkName(last, "dead-letter stream")
 	}
 	if err != nil {
 		return b.at(err, pos)
@@ -169,7 +169,7 @@ func (b *Binder) deadName(s *ast.CreateLink, link *schema.Object) (ast.Name, int
 }
 
 func holdsDeadLetters(obj *schema.Object) bool {
-	if obj.Kind == schema.View || obj.Kind == schema.Link || obj.Kind == schema.Collection {
+	if !obj.Kind.Tabular() {
 		return false
 	}
 	for _, want := range deadFields {
@@ -242,10 +242,13 @@ func (b *Binder) alterLink(s *ast.AlterLink) (plan.Statement, error) {
 			def.Error = &schema.LinkError{Message: s.Reason, Partition: -1, Offset: -1}
 		}
 	case ast.LinkResume:
-		if def.State == schema.LinkRunning {
+		if def.State == schema.LinkRunning && s.Start == nil {
 			return &plan.Nothing{Note: "link " + old.Name + " is running already"}, nil
 		}
 		def.State, def.Error = schema.LinkRunning, nil
+		if s.Start != nil {
+			out.Earliest, out.Latest = s.Start.Kind == ast.StartEarliest, s.Start.Kind == ast.StartLatest
+		}
 	case ast.LinkRename:
 		if err := b.checkName(s.NewName, "link"); err != nil {
 			return nil, err
@@ -271,8 +274,8 @@ func (b *Binder) refuseAlterLink(s *ast.AlterLink) error {
 		return b.fail(fail.Unsupported, s.Pos(), "VALIDATE LINK is not supported").
 			WithHint("CREATE LINK checks the transform; a SELECT over the source shows what it makes.")
 	}
-	if s.Start != nil {
-		return b.fail(fail.Unsupported, s.Start.Pos(), "RESUME LINK … START is not supported").WithHint("A link goes on where it stopped.")
+	if s.Start != nil && s.Start.Kind != ast.StartEarliest && s.Start.Kind != ast.StartLatest {
+		return b.fail(fail.Unsupported, s.Start.Pos(), "START %s is not supported", s.Start.Kind).WithHint("Write START EARLIEST or START LATEST.")
 	}
 	return nil
 }
@@ -335,7 +338,7 @@ func LinkText(ctx context.Context, env Env, link *schema.Object) (string, error)
 // objects have today. A link made by it begins at the source's beginning.
 func (b *Binder) createLinkText(obj *schema.Object) (string, error) {
 	l := obj.Link
-	words := map[schema.Kind]string{schema.Table: "TABLE", schema.Collection: "COLLECTION"}
+	words := map[schema.Kind]string{schema.Table: "TABLE", schema.Collection: "COLLECTION", schema.Stream: "STREAM"}
 	source, err := b.env.Catalog.ByID(b.ctx, l.Source)
 	if err != nil {
 		return "", err
