@@ -57,6 +57,8 @@ type Config struct {
 	// returns. Nil changes nothing.
 	WrapStore func(object.Store) object.Store
 	WrapMeta  func(metastore.Store) metastore.Store
+	// Cluster: this engine is one node of several on one metastore and one store.
+	Cluster bool
 	// Clock and IDs default to the machine's.
 	Clock clock.Clock
 	IDs   clock.IDs
@@ -79,6 +81,7 @@ type Engine struct {
 	memory  *mem.Tracker
 	pool    *worker.Pool
 	garbage *garbage
+	node    node
 	queries queryLog
 	links   links
 
@@ -126,11 +129,8 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	}
 	e.log = wal.New(e.store, e.meta, cfg.Clock, cfg.IDs, e.walOptions())
 	e.cat = catalog.New(e.meta)
-	_, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace)
-	if err == nil {
-		err = e.sweep(ctx)
-	}
-	if err != nil {
+	if err := e.begin(ctx); err != nil {
+		e.leaveNodes()
 		_ = e.log.Close()
 		e.closeStores()
 		return nil, err
@@ -138,17 +138,19 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e.garbage = newGarbage(cfg, gc.Deps{Meta: e.meta, Objects: e.store})
 	e.fns = functions.Default()
 	e.planner = planner.New(e.cat, e.fns).WithFiles(e).WithStats(e)
-	info, err := e.meta.Info(ctx)
-	if err != nil {
-		_ = e.log.Close()
-		e.closeStores()
-		return nil, err
-	}
-	// The directory is this process's alone, so that all leases in it are its own,
-	// also those of a process that was killed: they hold nobody up. Their fences
-	// do not hold any more, for each acquisition has a new epoch.
-	e.pool = worker.Start(e, e.meta, cfg.Clock, "node/"+info.ClusterID, worker.Options{OnError: cfg.OnError})
+	e.pool = worker.Start(e, e.meta, cfg.Clock, "node/"+e.node.id, worker.Options{OnError: cfg.OnError})
 	return e, nil
+}
+
+// begin makes the metastore ready for this process.
+func (e *Engine) begin(ctx context.Context) error {
+	if err := e.joinNodes(ctx); err != nil {
+		return err
+	}
+	if _, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace); err != nil {
+		return err
+	}
+	return e.sweep(ctx)
 }
 
 func (e *Engine) openStores(ctx context.Context) error {
@@ -194,6 +196,7 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.pool.Close()
 	err := e.log.Close()
+	e.leaveNodes()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range e.open {
@@ -268,7 +271,11 @@ func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collectio
 }
 
 func (e *Engine) deps() collection.Deps {
-	return collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock}
+	d := collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock}
+	if e.cfg.Cluster {
+		d.Describe = e.cat.ByID
+	}
+	return d
 }
 
 // byID opens the collection of an object id.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/collection"
@@ -17,7 +18,11 @@ const trimEvery = 30 * time.Second
 // Due implements worker.Runner: applies and merges of every object, what is let
 // go of their past, garbage collection, and the sweep of the log.
 func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
-	if err := e.openAll(ctx); err != nil {
+	look := e.openAll
+	if e.cfg.Cluster {
+		look = e.survey
+	}
+	if err := look(ctx); err != nil {
 		return nil, err
 	}
 	var tasks []worker.Task
@@ -39,10 +44,10 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	for _, c := range list {
 		obj := c.Object()
 		if c.Due() {
-			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Apply, Run: c.Apply})
+			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Apply, Run: e.unlessDropped(obj.ID, c.Apply)})
 		}
 		if n := c.MergeBytes(); n > 0 && e.mayMerge(n) {
-			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("merge/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: e.merge(c, n)})
+			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("merge/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: e.unlessDropped(obj.ID, e.merge(c, n))})
 		}
 	}
 	if retain {
@@ -91,6 +96,19 @@ func (e *Engine) merge(c *collection.Collection, n int64) func(context.Context, 
 			e.merging -= n
 		}()
 		return c.Merge(ctx, fences)
+	}
+}
+
+// unlessDropped is a task on an object that another node may have dropped: that is no
+// failure, and the object is closed.
+func (e *Engine) unlessDropped(id uint64, run func(context.Context, []metastore.Fence) error) func(context.Context, []metastore.Fence) error {
+	return func(ctx context.Context, fences []metastore.Fence) error {
+		err := run(ctx, fences)
+		if fail.Is(err, fail.UndefinedTable) {
+			e.forget(id)
+			return nil
+		}
+		return err
 	}
 }
 

@@ -2,7 +2,6 @@ package loam
 
 import (
 	"context"
-	"strings"
 
 	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/internal/fail"
@@ -23,7 +22,7 @@ func (s *Session) replace(ctx context.Context, x *plan.CreateObject, old *schema
 		return nil, err
 	}
 	fresh := *x.Object
-	fresh.Name = unfinished + e.cfg.IDs.ULID()
+	fresh.Name = e.unfinishedName()
 	res, obj, err := s.make(ctx, &fresh, x.As)
 	if err != nil {
 		return nil, err
@@ -82,14 +81,19 @@ func (e *Engine) takeName(ctx context.Context, obj *schema.Object, name string) 
 	return err
 }
 
-// sweep drops what a process that ended was making.
+// sweep drops what processes that ended were making. In a cluster those are the nodes
+// that do not live.
 func (e *Engine) sweep(ctx context.Context) error {
 	objs, err := e.cat.Objects(ctx, "")
 	if err != nil {
 		return err
 	}
+	nodes, err := e.Nodes(ctx)
+	if err != nil {
+		return err
+	}
 	for _, o := range objs {
-		if strings.HasPrefix(o.Name, unfinished) {
+		if orphaned(o.Name, e.node.id, e.cfg.Cluster, nodes) {
 			if err := e.cat.Drop(ctx, o.ID); err != nil {
 				return err
 			}

@@ -30,6 +30,7 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"segments":    segmentRecords,
 	"gc":          gcRecords,
 	"queries":     queryRecords,
+	"nodes":       nodeRecords,
 	"version":     versionRecords,
 }
 

@@ -25,6 +25,9 @@ type Options struct {
 	Insecure bool
 	// MaxMessageBytes bounds a received message; 0 is 64 MiB.
 	MaxMessageBytes int
+	// Node tells this server's sessions from those of other nodes of a cluster; empty:
+	// there are no others.
+	Node string
 	// Registry gets the server's metrics; nil keeps none.
 	Registry prometheus.Registerer
 	// OnPanic is told of a panic that failed one call; nil tells nobody.

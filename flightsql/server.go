@@ -87,6 +87,9 @@ func newServer(e engine.Engine, o Options) (*Server, error) {
 		metrics:  newMetrics(o.Registry),
 		health:   health.NewServer(),
 	}
+	if o.Node != "" {
+		s.sessions.Tagged(o.Node)
+	}
 	s.ending, s.end = context.WithCancel(context.Background())
 	for _, f := range e.Functions() {
 		s.meta.Functions = append(s.meta.Functions, f.Name)

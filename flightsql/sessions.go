@@ -34,6 +34,12 @@ func (s *Server) stored(c *call) (engine.Session, bool) {
 // alone. A namespace header moves this call, never the stored session.
 func (s *Server) session(ctx context.Context, c *call) (engine.Session, error) {
 	kept, ok := s.stored(c)
+	if !ok && s.sessions.Foreign(c.session) {
+		// The cookie goes, so that the next call begins anew.
+		_ = grpc.SetHeader(ctx, metadata.Pairs(headerSetCookie, sessionCookie+"=; Path=/; Max-Age=0"))
+		return nil, fail.New(fail.BadRequest, "the session %.8s… lives on another node: its settings are not known here", c.session).
+			WithHint("Send all calls of a session to the node that began it, or begin a new one here.")
+	}
 	if !ok {
 		return s.engine.NewSession(c.principal.User, firstOf(c.namespace, c.principal.Namespace)), nil
 	}
@@ -100,6 +106,10 @@ func (s *Server) keepIfChanged(ctx context.Context, c *call, used engine.Session
 
 func (s *Server) setSessionOptions(ctx context.Context, req *pb.SetSessionOptionsRequest) (*pb.SetSessionOptionsResult, error) {
 	c := callOf(ctx)
+	if s.sessions.Foreign(c.session) {
+		_, err := s.session(ctx, c)
+		return nil, err
+	}
 	target, had := s.stored(c)
 	if !had {
 		target = s.engine.NewSession(c.principal.User, c.principal.Namespace)

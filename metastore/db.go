@@ -2,6 +2,7 @@ package metastore
 
 import (
 	"context"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
@@ -28,6 +29,45 @@ const gateWeight = 1 << 30
 type Options struct {
 	// Faults injects failures; nil in the product.
 	Faults *Faults
+	// Shared: other nodes use the same rows, each with a clock of its own.
+	Shared bool
+}
+
+// JoinMem returns another node's view of a store in memory that was made with
+// [Options.Shared]. Closing it leaves the other views open.
+func JoinMem(ctx context.Context, first Store, clk clock.Clock, ids clock.IDs, opt Options) (Store, error) {
+	of, ok := first.(*db)
+	if !ok || !of.ticker.shared {
+		return nil, fail.Bug("a store of type %T cannot be joined", first)
+	}
+	opt.Shared = true
+	s := newDB(&joinedKV{kv: of.kv}, clk, ids, opt)
+	return s, s.bootstrap(ctx)
+}
+
+// joinedKV is a back end that somebody else closes.
+type joinedKV struct {
+	kv
+	closed atomic.Bool
+}
+
+func (j *joinedKV) read(ctx context.Context, spans []span) ([][]row, int64, error) {
+	if j.closed.Load() {
+		return nil, 0, errClosed
+	}
+	return j.kv.read(ctx, spans)
+}
+
+func (j *joinedKV) write(ctx context.Context, conds []cond, ops []op) (bool, error) {
+	if j.closed.Load() {
+		return false, errClosed
+	}
+	return j.kv.write(ctx, conds, ops)
+}
+
+func (j *joinedKV) close() error {
+	j.closed.Store(true)
+	return nil
 }
 
 // NewMem returns an empty store in memory, deterministic for deterministic
@@ -42,12 +82,17 @@ func NewMem(clk clock.Clock, ids clock.IDs, opt Options) Store {
 }
 
 func newDB(back kv, clk clock.Clock, ids clock.IDs, opt Options) *db {
-	return &db{kv: back, clk: clk, ids: ids, ticker: ticker{clk: clk}, faults: opt.Faults,
+	return &db{kv: back, clk: clk, ids: ids, ticker: ticker{clk: clk, shared: opt.Shared}, faults: opt.Faults,
 		gate: semaphore.NewWeighted(gateWeight)}
 }
 
 // bootstrap reads or makes the format row and starts the clock.
 func (s *db) bootstrap(ctx context.Context) error {
+	if s.ticker.shared {
+		if err := s.checkClock(ctx); err != nil {
+			return err
+		}
+	}
 	return s.update(ctx, "bootstrap", func(t *tx) error {
 		if err := t.load(keyFormat, keyClock); err != nil {
 			return err

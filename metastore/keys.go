@@ -23,6 +23,7 @@ const (
 	keyCatalog    = "/loam/catalog"
 	keyWALFloor   = "/loam/walfloor"
 	keyStore      = "/loam/store"
+	prefixNode    = "/loam/node/"
 	prefixSecret  = "/loam/secret/"
 	prefixNS      = "/loam/ns/"
 	prefixName    = "/loam/name/"

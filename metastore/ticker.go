@@ -21,9 +21,15 @@ const (
 // ticker issues metastore time in microseconds, strictly increasing on one node.
 //
 //	issued < row      row ≤ issued when written + reserve
+//
+// Where several nodes share the row, each follows it: no reading is more than reserve
+// behind what another node has issued, and time runs between half and twice as fast
+// as it really passes, toward the wall clock. So a clock that is set wrong on one
+// node cannot end a retention or a lease of all.
 type ticker struct {
-	clk clock.Clock
-	mu  sync.Mutex // guards the fields below
+	clk    clock.Clock
+	shared bool
+	mu     sync.Mutex // guards the fields below
 	// last is the newest time issued or seen; it was so at mono.
 	last int64
 	mono time.Duration
@@ -41,9 +47,23 @@ func (c *ticker) next() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mono := c.clk.Mono()
+	if c.shared {
+		passed := (mono - c.mono).Microseconds()
+		c.last, c.mono = max(c.last+1, min(max(c.clk.Now().UnixMicro(), c.last+passed/2), c.last+2*passed)), mono
+		return c.last
+	}
 	ceiling := c.last + (mono - c.mono + maxJump).Microseconds()
 	c.last, c.mono = max(c.last+1, min(c.clk.Now().UnixMicro(), ceiling)), mono
 	return c.last
+}
+
+// follow catches up with what other nodes have issued.
+func (c *ticker) follow(bound int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if behind := bound - reserve.Microseconds(); c.shared && behind > c.last {
+		c.last, c.mono = behind, c.clk.Mono()
+	}
 }
 
 // clockBound reads the loaded clock row.
@@ -63,6 +83,7 @@ func (s *db) stamp(t *tx) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	s.ticker.follow(bound)
 	now := s.ticker.next()
 	if now >= bound {
 		t.get(keyClock) // another node may raise it higher

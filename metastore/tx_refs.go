@@ -2,6 +2,7 @@ package metastore
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 
@@ -100,6 +101,10 @@ func loadFloor(t *tx) (string, error) {
 	return decodeText(r)
 }
 
+// ErrSwept is in the chain of the refusal of an object that is too old by its name: a
+// sweep may delete it. A newer name will do.
+var ErrSwept = errors.New("it is too old to be referred to")
+
 // aboveFloor refuses an object that a sweep may delete.
 func aboveFloor(key, floor string) error {
 	id := strings.TrimSuffix(path.Base(key), path.Ext(key))
@@ -107,7 +112,7 @@ func aboveFloor(key, floor string) error {
 		return fail.Bug("object key %q does not end in a ULID", key)
 	}
 	if id < floor {
-		return fail.New(fail.Conflict, "object %q is too old to be referred to: it is below the sweep floor %s", key, floor).
+		return fail.As(fail.Wrap(fail.Conflict, ErrSwept, "object %q, floor %s", key, floor)).
 			WithHint("Write it again under a new name.")
 	}
 	return nil

@@ -286,6 +286,13 @@ type Store interface {
 	// It is for people: what ties a store to a metastore is the cluster id in it.
 	StoreAddress(ctx context.Context) (string, error)
 	SetStoreAddress(ctx context.Context, address string) error
+	// KeepNode is a sign of life of a node: it writes its row with the time. Started
+	// and seen times are assigned.
+	KeepNode(ctx context.Context, n Node) error
+	// DropNode removes a node's row; an absent one is no error.
+	DropNode(ctx context.Context, id string) error
+	// Nodes lists the nodes by ID, dead ones that nobody has dropped too.
+	Nodes(ctx context.Context) ([]Node, error)
 	// DBSize is the size of the database file in bytes (in memory: of the rows).
 	DBSize() int64
 	// Close stops the store. Operations after it give Unavailable.

@@ -159,7 +159,7 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 
 func (s *server) listen(cfg serveConfig) error {
 	reg := prometheus.NewRegistry()
-	options := flightsql.Options{Users: s.gate.users, TLS: s.gate.tls, Plaintext: cfg.access.plaintext, Insecure: cfg.access.unguarded(s.gate.tls != nil), Registry: reg}
+	options := flightsql.Options{Node: s.engine.NodeID(), Users: s.gate.users, TLS: s.gate.tls, Plaintext: cfg.access.plaintext, Insecure: cfg.access.unguarded(s.gate.tls != nil), Registry: reg}
 	var err error
 	if s.flight, err = flightsql.NewServer(s.engine, options); err != nil {
 		return err

@@ -107,6 +107,8 @@ func cutGroups(blocks []block) [][]block {
 
 // sequence appends blocks, publishes their records to the tails and raises the offsets.
 func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []block, offsets []uint64) error {
+	c.flying.Add(1)
+	defer c.flying.Add(-1)
 	results, err := c.deps.Log.Append(ctx, logBlocks(blocks))
 	if err != nil {
 		return err

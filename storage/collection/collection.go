@@ -23,6 +23,9 @@ type Deps struct {
 	Log     *wal.Log
 	IDs     clock.IDs
 	Clock   clock.Clock
+	// Describe reads an object's newest description, where other nodes may change it:
+	// records in the log may be of a schema that this node has not seen. Nil: nobody else.
+	Describe func(ctx context.Context, id uint64) (*schema.Object, error)
 }
 
 // Options are the budgets of one collection; zero values mean the defaults.
@@ -105,6 +108,9 @@ type Collection struct {
 	building turn
 	// rotation counts the batches without a key, which go to the partitions in turn.
 	rotation atomic.Uint64
+
+	// flying counts the appends of this node that are not yet published.
+	flying atomic.Int64
 
 	mu   sync.Mutex // guards the fields below
 	cond *sync.Cond // signaled when a tail grows or the state changes

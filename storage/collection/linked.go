@@ -74,6 +74,10 @@ func AppendLinked(ctx context.Context, log *wal.Log, parts []Linked, a *metastor
 		return fail.New(fail.TooLarge, "a batch of %d bytes is over the limit of %d", size, wal.MaxAppendBytes).
 			WithHint("Give the link a smaller batch_bytes.")
 	}
+	for _, b := range blocks {
+		b.to.flying.Add(1)
+		defer b.to.flying.Add(-1)
+	}
 	results, err := log.AppendLinked(ctx, all, a)
 	if err != nil {
 		return err

@@ -114,13 +114,14 @@ func (c *Collection) reach(ctx context.Context, parts []metastore.PartitionState
 	return nil
 }
 
-// waitTail reports whether partition p's tail reached next in time. A tail that
-// has published nothing since it was opened is not waited for.
+// waitTail reports whether partition p's tail reached next in time. It waits only
+// while this node is writing: what is missing else comes from another node, or from
+// before the start.
 func (c *Collection) waitTail(ctx context.Context, p int, next uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tails[p].next >= next {
-		return true
+	if c.tails[p].next >= next || c.flying.Load() == 0 {
+		return c.tails[p].next >= next
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -137,12 +138,27 @@ func (c *Collection) waitTail(ctx context.Context, p int, next uint64) bool {
 	return c.tails[p].next >= next
 }
 
+// described is the description that all records in the log so far can be read under.
+func (c *Collection) described(ctx context.Context) (*schema.Object, error) {
+	if c.deps.Describe != nil {
+		obj, err := c.deps.Describe(ctx, c.origin.ID)
+		if err != nil {
+			return nil, err
+		}
+		c.SetObject(obj)
+	}
+	return c.Object(), nil
+}
+
 // catchUp reads the log from where partition p's tail ends.
 func (c *Collection) catchUp(ctx context.Context, p int, part metastore.PartitionState) error {
 	c.mu.Lock()
 	from := c.tails[p].next
-	obj := c.obj
 	c.mu.Unlock()
+	obj, err := c.described(ctx)
+	if err != nil {
+		return err
+	}
 	refs, err := c.deps.Log.Refs(ctx, part, from)
 	if err != nil {
 		return err

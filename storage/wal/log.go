@@ -2,6 +2,8 @@ package wal
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
 	"github.com/loamdb/loam/internal/clock"
@@ -42,6 +44,7 @@ type Log struct {
 	queue    queue
 	closing  bool
 	inflight string // ULID of the segment being written or sequenced, or empty
+	least    uint64 // names have at least this time, milliseconds; see raise
 	stats    Stats
 }
 
@@ -230,6 +233,11 @@ func (l *Log) fly(f *flight) {
 	ctx := context.Background() // a flush serves many callers; no single one ends it
 	regions := f.regions()
 	refs, results, err := l.flush(ctx, f, regions)
+	if err == nil && swept(results) {
+		if err = l.raise(ctx); err == nil {
+			refs, results, err = l.flush(ctx, f, regions)
+		}
+	}
 	l.mu.Lock()
 	l.queue.landed()
 	l.inflight = ""
@@ -250,6 +258,25 @@ func (l *Log) fly(f *flight) {
 	}
 	l.pending.Release(f.bytes)
 	l.relieve(ctx, regions, results)
+}
+
+// swept reports a segment that was too old by its name, so that nothing of it was
+// sequenced.
+func swept(results []metastore.AppendResult) bool {
+	return slices.ContainsFunc(results, func(r metastore.AppendResult) bool { return errors.Is(r.Err, metastore.ErrSwept) })
+}
+
+// raise makes the names to come as young as the metastore's clock: this machine's is
+// behind, and a sweep has passed it.
+func (l *Log) raise(ctx context.Context) error {
+	now, err := l.meta.Now(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.least = max(l.least, uint64(now))
+	return nil
 }
 
 // flush makes the regions durable, then sequences them.
@@ -311,9 +338,13 @@ func (l *Log) depart() (id ulid.ULID, day string) {
 	return id, day
 }
 
-// name makes a new ULID and the day it falls on.
+// name makes a new ULID and the day it falls on. l.mu is held.
 func (l *Log) name() (id ulid.ULID, day string) {
 	id, _ = ulid.ParseStrict(l.ids.ULID()) // the source makes nothing else
+	if id.Time() < l.least {
+		_ = id.SetTime(l.least) // a time that the metastore has issued is in range
+		l.ids.Fill(id[6:])
+	}
 	return id, ulid.Time(id.Time()).UTC().Format("20060102")
 }
 

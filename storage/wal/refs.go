@@ -2,6 +2,7 @@ package wal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/fault"
@@ -109,6 +110,11 @@ func (l *Log) moveRefs(ctx context.Context, objectID uint64, partition int) erro
 		if err = l.tryMove(ctx, objectID, partition); !fail.Is(err, fail.Conflict) {
 			return err
 		}
+		if errors.Is(err, metastore.ErrSwept) {
+			if rerr := l.raise(ctx); rerr != nil {
+				return rerr
+			}
+		}
 	}
 	return err
 }
@@ -135,7 +141,9 @@ func (l *Log) tryMove(ctx context.Context, objectID uint64, partition int) error
 		refs = appendFrom(refs, older, p.Applied)
 	}
 	refs = append(refs, p.Refs[:n]...)
+	l.mu.Lock()
 	id, day := l.name()
+	l.mu.Unlock()
 	key := indexKey(day, id.String())
 	if _, err := l.store.Put(ctx, key, encodeIndex(refs), object.PutOptions{}); err != nil {
 		return err

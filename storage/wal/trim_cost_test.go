@@ -15,7 +15,9 @@ func TestTrimEndsAtTheFloor(t *testing.T) {
 	w.log.store = faulty
 	put := func(n int) {
 		for range n {
+			w.log.mu.Lock()
 			id, day := w.log.name()
+			w.log.mu.Unlock()
 			if _, err := mem.Put(ctx, segmentKey(day, id.String()), []byte("x"), object.PutOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,9 @@ package session
 
 import (
 	"container/list"
+	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +24,7 @@ type Manager[T any] struct {
 	ids   clock.IDs
 	life  time.Duration
 	limit int
+	tag   string // begins the ids of this table
 
 	mu    sync.Mutex // guards the fields below
 	byID  map[string]*list.Element
@@ -34,6 +37,9 @@ type entry[T any] struct {
 	used     time.Duration
 }
 
+// tagLen is the length of the tag that an id begins with.
+const tagLen = 8
+
 // NewManager makes an empty table; life and limit of zero are the constants.
 func NewManager[T any](c clock.Clock, ids clock.IDs, life time.Duration, limit int) *Manager[T] {
 	if life <= 0 {
@@ -45,11 +51,24 @@ func NewManager[T any](c clock.Clock, ids clock.IDs, life time.Duration, limit i
 	return &Manager[T]{clock: c, ids: ids, life: life, limit: limit, byID: map[string]*list.Element{}, order: list.New()}
 }
 
+// Tagged makes the ids to come tell where they are from: node names the process, and
+// tables of the same node have the same ids' beginning. It returns the table.
+func (m *Manager[T]) Tagged(node string) *Manager[T] {
+	sum := sha256.Sum256([]byte(node))
+	m.tag = hex.EncodeToString(sum[:])[:tagLen] + "-"
+	return m
+}
+
+// Foreign reports an id that another node's table has given.
+func (m *Manager[T]) Foreign(id string) bool {
+	return m.tag != "" && len(id) > tagLen && id[tagLen] == '-' && !strings.HasPrefix(id, m.tag)
+}
+
 // Add keeps a value for a user and returns the new session's id.
 func (m *Manager[T]) Add(user string, value T) string {
 	var raw [16]byte
 	m.ids.Fill(raw[:])
-	id := hex.EncodeToString(raw[:])
+	id := m.tag + hex.EncodeToString(raw[:])
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.expire()

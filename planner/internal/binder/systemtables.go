@@ -69,6 +69,7 @@ settings name value default help
 segments namespace name object_id:b kind partition:i segment:b rows:b deleted:b bytes:b first_offset:b next_offset:b
 gc namespace name object_id:b passes:b last_pass:ts files:b bytes:b orphans:b orphan_bytes:b deleted:b deleted_bytes:b error
 queries id:b user namespace sql state started:ts rows:b plan_ms:d execute_ms:d fetch_ms:d total_ms:d error parameters plan_hash snapshot
+nodes node endpoint version started:ts seen:ts live:o this:o
 version version go os_arch cluster_id catalog_revision:b`
 
 const standardTables = `
