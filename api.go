@@ -41,6 +41,8 @@ type ObjectPin struct {
 	SchemaVersion uint64   `json:"schema"`
 	Version       uint64   `json:"version"`
 	Bounds        []uint64 `json:"bounds"`
+	// At is the clause of the statement that chose the state; "" for the current one.
+	At string `json:"at,omitempty"`
 	// Part cuts the object to some of its fragments, for parallel endpoints.
 	Part *Part `json:"part,omitempty"`
 }
@@ -113,13 +115,23 @@ type ScanRequest struct {
 	Target Target
 	// ManifestVersion pins a version; nil is the current state.
 	ManifestVersion *uint64
+	// Tag pins the version that a tag names, Timestamp the newest one that was
+	// committed by then.
+	Tag       *string
+	Timestamp *time.Time
 	// Token is waited for, when it is not nil, before planning.
 	Token *snapshot.Token
-	// Tail is "" for the default: merge for the current state, none for a version.
+	// Tail is "" for the default: merge for the current state, none for a version, a
+	// tag or a time, which have no other.
 	Tail ScanTail
 	// Columns are Lance columns: _pk, _source, _ingest_partition, _ingest_offset and
 	// vector fields. Nil means all.
 	Columns []string
+}
+
+// Past reports whether the request names a version, which has no tail.
+func (r *ScanRequest) Past() bool {
+	return r.ManifestVersion != nil || r.Tag != nil || r.Timestamp != nil
 }
 
 // ScanPlan is a pinned plan to read an object in parts. The union of the parts

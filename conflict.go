@@ -24,7 +24,7 @@ type arrivals struct {
 // and the append fails with Conflict if one of them has changed since.
 func (st *Statement) insertOr(ctx context.Context, n *plan.Insert) (*Result, error) {
 	e := st.session.engine
-	pin, snaps, err := e.pin(ctx, n.Input)
+	pin, snaps, err := st.session.pin(ctx, n.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +34,11 @@ func (st *Statement) insertOr(ctx context.Context, n *plan.Insert) (*Result, err
 	}
 	update := n.Conflict.Update
 	if update != nil {
-		if pin, snaps, err = e.pin(ctx, update); err != nil {
+		if pin, snaps, err = st.session.pin(ctx, update); err != nil {
 			return nil, err
 		}
 	}
-	a := &arrivals{cols: cols, snap: snaps[n.Object.ID]}
+	a := &arrivals{cols: cols, snap: snaps[stateKey{id: n.Object.ID}]}
 	if a.c, err = e.byID(ctx, n.Object.ID); err != nil {
 		return nil, err
 	}

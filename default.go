@@ -56,7 +56,7 @@ func (s *Session) defaults(ctx context.Context, obj *schema.Object, at []int, n 
 	if !ok {
 		return nil, fail.Bug("the defaults of %s are no query", obj.QualifiedName())
 	}
-	pin, snaps, err := s.engine.pin(ctx, q.Root)
+	pin, snaps, err := s.pin(ctx, q.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // insert runs INSERT: the input at a strong snapshot, then one append.
 func (st *Statement) insert(ctx context.Context, n *plan.Insert) (*Result, error) {
 	e := st.session.engine
-	pin, snaps, err := e.pin(ctx, n.Input)
+	pin, snaps, err := st.session.pin(ctx, n.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ type targets struct {
 // RETURNING says of them: an error of it comes before anything is written.
 func (st *Statement) targets(ctx context.Context, obj *schema.Object, input, returning plan.Node, joined bool) (*targets, error) {
 	e := st.session.engine
-	pin, snaps, err := e.pin(ctx, input)
+	pin, snaps, err := st.session.pin(ctx, input)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (st *Statement) targets(ctx context.Context, obj *schema.Object, input, ret
 	if t.c, err = e.byID(ctx, obj.ID); err != nil {
 		return nil, err
 	}
-	if t.snap = snaps[obj.ID]; t.snap == nil { // the optimizer proved that no row matches
+	if t.snap = snaps[stateKey{id: obj.ID}]; t.snap == nil { // the optimizer proved that no row matches
 		t.snap, err = t.c.Strong(ctx)
 	}
 	return t, err

@@ -9,66 +9,11 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/internal/plan"
+	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/collection"
 )
-
-// snapshots are the states that one statement reads, by object id.
-type snapshots map[uint64]*collection.Snapshot
-
-// objectsOf lists the objects that a plan reads, in order of first use.
-func objectsOf(root plan.Node) []uint64 {
-	var out []uint64
-	seen := map[uint64]bool{}
-	plan.Walk(root, func(n plan.Node) bool {
-		var id uint64
-		switch x := n.(type) {
-		case *plan.Scan:
-			id = x.Object.ID
-		case *plan.SearchScan:
-			id = x.Object.ID
-		}
-		if id != 0 && !seen[id] {
-			seen[id] = true
-			out = append(out, id)
-		}
-		return true
-	})
-	return out
-}
-
-// pin takes a strong snapshot of every object that the plan reads, all at one
-// revision of the metastore.
-func (e *Engine) pin(ctx context.Context, root plan.Node) (Pin, snapshots, error) {
-	now, err := e.meta.Now(ctx)
-	if err != nil {
-		return Pin{}, nil, err
-	}
-	p := Pin{NowMicros: now * 1000}
-	ids := objectsOf(root)
-	snaps := snapshots{}
-	if len(ids) == 0 {
-		return p, snaps, nil
-	}
-	at, err := e.meta.Snapshot(ctx, ids)
-	if err != nil {
-		return Pin{}, nil, err
-	}
-	for i, id := range ids {
-		c, err := e.byID(ctx, id)
-		if err != nil {
-			return Pin{}, nil, err
-		}
-		s, err := c.At(ctx, at.Objects[i].Head, at.Objects[i].Partitions)
-		if err != nil {
-			return Pin{}, nil, err
-		}
-		snaps[id] = s
-		p.Objects = append(p.Objects, objectPin(s))
-	}
-	return p, snaps, nil
-}
 
 func objectPin(s *collection.Snapshot) ObjectPin {
 	obj := s.Object()
@@ -83,7 +28,7 @@ func (e *Engine) unpin(ctx context.Context, p Pin) (snapshots, error) {
 		if err != nil {
 			return nil, err
 		}
-		snaps[o.ObjectID] = s
+		snaps[stateKey{o.ObjectID, o.At}] = s
 	}
 	return snaps, nil
 }
@@ -110,9 +55,9 @@ func (st *Statement) Pin(ctx context.Context) (Pin, error) {
 		now, err := st.session.engine.meta.Now(ctx)
 		return Pin{NowMicros: now * 1000}, err
 	}
-	p, _, err := st.session.engine.pin(ctx, q.Root)
+	p, _, err := st.session.pin(ctx, q.Root)
 	p.Views = st.prepared.Views
-	return p, err
+	return p, fail.Placed(err, st.SQL())
 }
 
 // ExecutePinned runs a query at a pin; other statements do not take one.
@@ -145,8 +90,8 @@ func (st *Statement) ExecutePinned(ctx context.Context, p Pin) (*Result, error) 
 // got another query since.
 func (st *Statement) fits(p Pin, root plan.Node) error {
 	same := slices.Equal(p.Views, st.prepared.Views)
-	for _, id := range objectsOf(root) {
-		same = same && slices.ContainsFunc(p.Objects, func(o ObjectPin) bool { return o.ObjectID == id })
+	for _, l := range leavesOf(root) {
+		same = same && slices.ContainsFunc(p.Objects, func(o ObjectPin) bool { return o.ObjectID == l.id && o.At == l.at.String() })
 	}
 	if !same {
 		return fail.New(fail.SnapshotExpired, "what the query reads has changed since it was planned").WithHint("Ask for a new plan.")
@@ -258,16 +203,16 @@ type sources struct {
 	env     *expr.Env
 }
 
-func (s *sources) snapshot(id uint64, name string) (*collection.Snapshot, error) {
-	if snap := s.snaps[id]; snap != nil {
+func (s *sources) snapshot(obj *schema.Object, at *plan.At) (*collection.Snapshot, error) {
+	if snap := s.snaps[stateKey{obj.ID, at.String()}]; snap != nil {
 		return snap, nil
 	}
-	return nil, fail.Bug("no snapshot of %s (%d)", name, id)
+	return nil, fail.Bug("no snapshot of %s (%d) %s", obj.Name, obj.ID, at)
 }
 
 // Scan implements exec.Sources.
 func (s *sources) Scan(_ context.Context, n *plan.Scan) (exec.Source, error) {
-	snap, err := s.snapshot(n.Object.ID, n.Object.Name)
+	snap, err := s.snapshot(n.Object, n.At)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +221,7 @@ func (s *sources) Scan(_ context.Context, n *plan.Scan) (exec.Source, error) {
 
 // Search implements exec.Sources.
 func (s *sources) Search(_ context.Context, n *plan.SearchScan) (exec.Source, error) {
-	snap, err := s.snapshot(n.Object.ID, n.Object.Name)
+	snap, err := s.snapshot(n.Object, n.At)
 	if err != nil {
 		return nil, err
 	}

@@ -26,13 +26,13 @@ func (s *Session) ScanPlan(ctx context.Context, req ScanRequest) (*ScanPlan, err
 	}
 	tail := req.Tail
 	switch {
-	case tail == "" && req.ManifestVersion != nil, tail == "" && req.Token != nil:
+	case tail == "" && (req.Past() || req.Token != nil):
 		tail = TailNone
 	case tail == "":
 		tail = TailMerge
 	case tail != TailNone && tail != TailMerge && tail != TailWait:
 		return nil, fail.New(fail.InvalidParameter, "tail is %q", tail).WithHint("It is none, merge or wait.")
-	case req.ManifestVersion != nil && tail != TailNone:
+	case req.Past() && tail != TailNone:
 		return nil, fail.New(fail.InvalidParameter, "a manifest version has no tail: tail %q does not go with it", tail)
 	}
 	snap, err := s.scanSnapshot(ctx, c, req, tail)
@@ -54,8 +54,8 @@ func (s *Session) ScanPlan(ctx context.Context, req ScanRequest) (*ScanPlan, err
 
 // scanSnapshot is the state that the plan pins.
 func (s *Session) scanSnapshot(ctx context.Context, c *collection.Collection, req ScanRequest, tail ScanTail) (*collection.Snapshot, error) {
-	if req.ManifestVersion != nil {
-		return c.Version(ctx, *req.ManifestVersion)
+	if req.Past() {
+		return pastSnapshot(ctx, c, req)
 	}
 	if req.Token != nil {
 		if err := c.WaitToken(ctx, *req.Token, tokenWait); err != nil {
@@ -73,6 +73,28 @@ func (s *Session) scanSnapshot(ctx context.Context, c *collection.Collection, re
 	}
 	// Without the tail the pin is the manifest alone: what came after the wait is not read.
 	return c.Pinned(ctx, snap.Version(), snap.Applied())
+}
+
+// pastSnapshot is the version that the request names.
+func pastSnapshot(ctx context.Context, c *collection.Collection, req ScanRequest) (*collection.Snapshot, error) {
+	var m moment
+	switch {
+	case req.ManifestVersion != nil:
+		m = moment{kind: plan.AtVersion, version: *req.ManifestVersion}
+	case req.Tag != nil:
+		m = moment{kind: plan.AtTag, tag: *req.Tag}
+	default:
+		m = moment{kind: plan.AtTimestamp, ms: req.Timestamp.UnixMilli()}
+	}
+	head, err := c.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.point(ctx, c, head)
+	if err != nil {
+		return nil, err
+	}
+	return c.Pinned(ctx, p.Version, p.Bounds)
 }
 
 // describe fills in fragments, parts and rows.

@@ -149,7 +149,7 @@ func (st *Statement) execute(ctx context.Context, entry *queryEntry) (*Result, e
 	e := st.session.engine
 	switch x := st.prepared.Statement.(type) {
 	case *plan.Query:
-		pin, snaps, err := e.pin(ctx, x.Root)
+		pin, snaps, err := st.session.pin(ctx, x.Root)
 		if err != nil {
 			return nil, err
 		}

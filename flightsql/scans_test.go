@@ -101,7 +101,7 @@ func TestTheCommandInBothForms(t *testing.T) {
 	for text, want := range map[string]codes.Code{
 		`{"collection":"nope"}`: codes.NotFound,
 		`{"collection":"docs","namespace":"ml","columns":["nope"]}`:      codes.InvalidArgument,
-		`{"collection":"docs","namespace":"ml","at":{"tag":"v1"}}`:       codes.Unimplemented,
+		`{"collection":"docs","namespace":"ml","at":{"tag":"v1"}}`:       codes.NotFound,
 		`{"collection":"docs","namespace":"ml","at":"never"}`:            codes.InvalidArgument,
 		`{"collection":"docs","namespace":"ml","at":{"token":"v1:AAA"}}`: codes.InvalidArgument,
 	} {

@@ -146,12 +146,12 @@ func TestTags(t *testing.T) {
 		wantCode(t, err, fail.SnapshotExpired)
 		must(r.tag(o, "again", 2))(t) // another tag keeps it
 		_, err = r.DropTag(ctx, o.ID, "zed", r.ids.ULID())
-		wantCode(t, err, fail.UndefinedObject) // a later tag of the name stays
+		wantCode(t, err, fail.UndefinedTag) // a later tag of the name stays
 		for _, name := range []string{"zed", "AGAIN"} {
 			must(r.DropTag(ctx, o.ID, name, ""))(t)
 		}
 		_, err = r.DropTag(ctx, o.ID, "zed", "")
-		wantCode(t, err, fail.UndefinedObject)
+		wantCode(t, err, fail.UndefinedTag)
 		_, err = r.tag(o, "too late", 2)
 		wantCode(t, err, fail.SnapshotExpired)
 		if root := r.root(o); len(root.Tags) != 1 || root.Head.Oldest != 4 {

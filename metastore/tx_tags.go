@@ -149,7 +149,7 @@ func (s *db) DropTag(ctx context.Context, objectID uint64, name, id string) (Tag
 		case t.maybe && dropped.ID != "":
 			return nil // our own earlier try
 		default:
-			return fail.New(fail.UndefinedObject, "tag %q does not exist", name)
+			return fail.New(fail.UndefinedTag, "tag %q does not exist", name)
 		}
 		dropped = tags[i]
 		return putTags(t, objectID, slices.Delete(tags, i, i+1))

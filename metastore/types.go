@@ -366,7 +366,7 @@ type Store interface {
 	// the name is taken, TooLarge at the limit.
 	CreateTag(ctx context.Context, req TagRequest) (Tag, error)
 	// DropTag removes the tag and returns it; with an id only if it is still that
-	// one. UndefinedObject when there is none.
+	// one. UndefinedTag when there is none.
 	DropTag(ctx context.Context, objectID uint64, name, id string) (Tag, error)
 	// Tags are the object's tags by name.
 	Tags(ctx context.Context, objectID uint64) ([]Tag, error)

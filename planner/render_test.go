@@ -89,7 +89,7 @@ func filter(e expr.Expr) string {
 func detail(n plan.Node) string {
 	switch x := n.(type) {
 	case *plan.Scan:
-		return fmt.Sprintf("%s.%s [%s]%s%s", x.Object.Namespace, x.Object.Name, cols(x.Columns()), filter(x.Filter), limits(x.Limit, 0))
+		return fmt.Sprintf("%s.%s%s [%s]%s%s", x.Object.Namespace, x.Object.Name, at(x.At), cols(x.Columns()), filter(x.Filter), limits(x.Limit, 0))
 	case *plan.SearchScan:
 		return search(x)
 	case *plan.SystemScan:
@@ -208,8 +208,15 @@ func join(x *plan.Join) string {
 	return s
 }
 
+func at(x *plan.At) string {
+	if x == nil {
+		return ""
+	}
+	return " " + x.String()
+}
+
 func search(x *plan.SearchScan) string {
-	s := fmt.Sprintf("%s.%s [%s]%s%s", x.Object.Namespace, x.Object.Name, cols(x.Columns()), filter(x.Filter), limits(x.Limit, x.Offset))
+	s := fmt.Sprintf("%s.%s%s [%s]%s%s", x.Object.Namespace, x.Object.Name, at(x.At), cols(x.Columns()), filter(x.Filter), limits(x.Limit, x.Offset))
 	if x.RRFK > 0 {
 		s += fmt.Sprintf(" rrf=%g", x.RRFK)
 	}

@@ -186,7 +186,7 @@ func TestProblems(t *testing.T) {
 		{"a foreign host", "GET", "/healthz", "", []string{"Host", "evil.example"}, 403, []string{"Host"}},
 		{"a foreign origin", "POST", "/v1/sql", `{"sql":"SELECT 1"}`, []string{"Origin", "https://evil.example"}, 403, []string{"Origin"}},
 		{"a null origin", "POST", "/v1/sql", `{"sql":"SELECT 1"}`, []string{"Origin", "null"}, 403, nil},
-		{"a tag", "POST", "/v1/namespaces/public/collections/docs/scan", `{"at":{"tag":"v"}}`, nil, 501, nil},
+		{"a tag with a tail", "POST", "/v1/namespaces/public/collections/docs/scan", `{"at":{"tag":"v"},"tail":"merge"}`, nil, 400, []string{"tail"}},
 		{"scan of nothing", "POST", "/v1/namespaces/public/collections/nope/scan", `{}`, nil, 404, nil},
 		{"documents without a list", "POST", "/v1/namespaces/public/collections/nope/documents", `[1]`, nil, 404, nil},
 	} {

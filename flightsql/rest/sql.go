@@ -267,6 +267,10 @@ func executePinned(ctx context.Context, st engine.Statement, manifest string, to
 		return nil, fail.New(fail.InvalidParameter, "the pin is of another object than the statement reads, or the statement reads several").
 			WithHint("Pin a query over the one collection that the token is of.")
 	}
+	if at := pin.Objects[0].At; at != "" {
+		return nil, fail.New(fail.InvalidParameter, "the statement says itself which state it reads: %s", at).
+			WithHint("Leave out the header %s.", headerPinManifest)
+	}
 	pin.Objects[0] = loam.ObjectPin{
 		ObjectID: token.ObjectID, Incarnation: token.Incarnation, SchemaVersion: pin.Objects[0].SchemaVersion,
 		Version: version, Bounds: token.Offsets,

@@ -66,6 +66,7 @@ const (
 	OffsetExpired
 	ProducerFenced
 	ProducerGap
+	UndefinedTag
 	Internal
 	numCodes
 )
@@ -148,6 +149,7 @@ var codeTable = [numCodes]codeRow{
 	Locked:             {"lock_not_available", "55P03", grpcUnavailable, http.StatusServiceUnavailable},
 	Windowing:          {"windowing_error", "42P20", grpcInvalidArgument, http.StatusBadRequest},
 	InvalidRecursion:   {"invalid_recursion", "42P19", grpcInvalidArgument, http.StatusBadRequest},
+	UndefinedTag:       {"undefined_tag", "42L01", grpcNotFound, http.StatusNotFound},
 	UndefinedObject:    {"undefined_object", "42704", grpcInvalidArgument, http.StatusBadRequest},
 	InvalidReference:   {"invalid_column_reference", "42P10", grpcInvalidArgument, http.StatusBadRequest},
 	FrameSize:          {"invalid_preceding_or_following_size", "22013", grpcInvalidArgument, http.StatusBadRequest},

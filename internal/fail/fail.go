@@ -73,13 +73,17 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 // that has a place, or that is not the user's, stays as it is.
 func Located(err error, offset int) error {
 	var e *Error
-	if offset < 0 || !errors.As(err, &e) || e.Pos.Line != 0 || e.Code >= BadRequest {
+	if offset < 0 || !errors.As(err, &e) || e.Pos.Line != 0 || !hasPlace(e.Code) {
 		return err
 	}
 	out := *e
 	out.Pos = Pos{Offset: offset, Line: offsetOnly}
 	return &out
 }
+
+// hasPlace reports whether an error of the code is about a place in the statement:
+// the user's, and what AT asks for and is not there.
+func hasPlace(c Code) bool { return c < BadRequest || c == UndefinedTag || c == SnapshotExpired }
 
 // Placed finds line and column of an error that knows its offset in text.
 func Placed(err error, text string) error {

@@ -41,7 +41,7 @@ func Arguments(n Node) string {
 	var a arguments
 	switch x := n.(type) {
 	case *Scan:
-		a.add(x.Object.Namespace + "." + x.Object.Name)
+		a.object(x.Object, x.At)
 		a.list("columns", fields(x.Cols))
 		a.expr("filter", x.Filter)
 		a.rows("limit", x.Limit)
@@ -165,7 +165,7 @@ func (a *arguments) join(x *Join) {
 }
 
 func (a *arguments) search(x *SearchScan) {
-	a.add(x.Object.Namespace + "." + x.Object.Name)
+	a.object(x.Object, x.At)
 	for _, l := range x.Legs {
 		a.add(legText(l))
 	}

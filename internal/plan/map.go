@@ -21,7 +21,7 @@ func mapOwn(n Node, f func(expr.Expr) expr.Expr) Node {
 	switch x := n.(type) {
 	case *Scan:
 		k := *x
-		k.Filter = f(x.Filter)
+		k.At, k.Filter = x.At.mapped(f), f(x.Filter)
 		return &k
 	case *SearchScan:
 		return mapSearch(x, f)
@@ -65,7 +65,7 @@ func mapOwn(n Node, f func(expr.Expr) expr.Expr) Node {
 
 func mapSearch(x *SearchScan, f func(expr.Expr) expr.Expr) Node {
 	k := *x
-	k.Filter, k.MinScore = f(x.Filter), f(x.MinScore)
+	k.At, k.Filter, k.MinScore = x.At.mapped(f), f(x.Filter), f(x.MinScore)
 	k.Within = make([]Within, len(x.Within))
 	for i, w := range x.Within {
 		k.Within[i] = Within{Key: f(w.Key), Values: w.Values}

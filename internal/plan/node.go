@@ -48,6 +48,8 @@ const NoLimit int64 = -1
 // listed in Cols too. Order is unspecified but fixed for one snapshot.
 type Scan struct {
 	Object *schema.Object
+	// At is the state that is read; nil: the statement's current one.
+	At     *At
 	Cols   []ScanColumn
 	Filter expr.Expr
 	// Limit stops the scan after so many rows that pass the filter, or NoLimit.
@@ -94,7 +96,9 @@ type Leg struct {
 // ranking. A search returns min(Limit, matches) rows.
 type SearchScan struct {
 	Object *schema.Object
-	Cols   []ScanColumn
+	// At is the state that is searched; nil: the statement's current one.
+	At   *At
+	Cols []ScanColumn
 	// Score is the output column of the score (_score or _fused_score).
 	Score  Column
 	Legs   []Leg

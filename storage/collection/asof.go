@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loamdb/loam/internal/clock"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/snapshot"
 	"github.com/loamdb/loam/metastore"
@@ -23,6 +24,12 @@ func (a Ancestor) point() Point { return Point{a.Version, a.Applied} }
 // caller's clock is another one.
 const clockSlack = 10 * time.Second
 
+// Head is the object's head, from which the past is found.
+func (c *Collection) Head(ctx context.Context) (metastore.Head, error) {
+	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	return head, err
+}
+
 // AtVersion is the state of a version without a tail. Errors: InvalidParameter
 // for a version that does not exist yet, SnapshotExpired for one that is gone.
 func (c *Collection) AtVersion(ctx context.Context, head metastore.Head, version uint64) (Point, error) {
@@ -30,7 +37,7 @@ func (c *Collection) AtVersion(ctx context.Context, head metastore.Head, version
 	return at.point(), err
 }
 
-// AtTag is the state that a tag names. Errors: UndefinedObject, with the name that
+// AtTag is the state that a tag names. Errors: UndefinedTag, with the name that
 // may have been meant.
 func (c *Collection) AtTag(ctx context.Context, name string) (Point, error) {
 	t, err := c.tag(ctx, name)
@@ -55,7 +62,7 @@ func (c *Collection) tag(ctx context.Context, name string) (metastore.Tag, error
 
 // unknownTag names what was meant, or what there is.
 func unknownTag(object, name string, names []string) error {
-	err := fail.New(fail.UndefinedObject, "%s has no tag %q", object, name)
+	err := fail.New(fail.UndefinedTag, "%s has no tag %q", object, name)
 	switch near := fail.Closest(name, names); {
 	case near != "":
 		err = err.WithHint("Did you mean %q?", near)
@@ -87,6 +94,9 @@ func (c *Collection) AtTime(ctx context.Context, head metastore.Head, ms int64) 
 	if p.at.Version < head.Oldest {
 		return Point{}, fail.New(fail.SnapshotExpired, "%s as of %s is no longer kept; the oldest state that is begins %s", c.origin.Name, instant(ms), instant(p.next.CreatedMS)).
 			WithHint("States are kept for a time after a newer one has followed. What must stay readable is given a tag: CREATE TAG … ON %s.", c.origin.Name)
+	}
+	if born, ok := clock.TimeOf(c.origin.Incarnation); ok && p.at.Version == 0 && ms < born.Add(-clockSlack).UnixMilli() {
+		return Point{}, fail.New(fail.InvalidParameter, "%s did not exist at %s; it was made %s", c.origin.Name, instant(ms), instant(born.UnixMilli()))
 	}
 	return p.at.point(), nil
 }

@@ -345,7 +345,7 @@ func TestUnknownTag(t *testing.T) {
 		{"zzz", "golden release", "Its tags: golden, release."},
 	} {
 		err := unknownTag("docs", c.name, strings.Fields(c.tags))
-		if e := fail.As(err); !fail.Is(err, fail.UndefinedObject) || e.Hint != c.want {
+		if e := fail.As(err); !fail.Is(err, fail.UndefinedTag) || e.Hint != c.want {
 			t.Errorf("%s: %v", c.name, e.Hint)
 		}
 	}

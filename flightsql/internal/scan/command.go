@@ -1,6 +1,8 @@
 package scan
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/loamdb/loam"
@@ -19,6 +21,7 @@ const (
 	fieldTag             protowire.Number = 5
 	fieldTail            protowire.Number = 6
 	fieldColumns         protowire.Number = 7
+	fieldTimestamp       protowire.Number = 8
 )
 
 // tails are the modes by their number in scan.proto.
@@ -42,6 +45,10 @@ func MarshalCommand(r loam.ScanRequest) []byte {
 		num(fieldManifestVersion, *r.ManifestVersion)
 	case r.Token != nil:
 		text(fieldToken, r.Token.String())
+	case r.Tag != nil:
+		text(fieldTag, *r.Tag)
+	case r.Timestamp != nil:
+		num(fieldTimestamp, uint64(r.Timestamp.UnixMicro()))
 	}
 	for i, t := range tails {
 		if i > 0 && t == r.Tail {
@@ -58,7 +65,7 @@ func MarshalCommand(r loam.ScanRequest) []byte {
 // protobuf says of oneof; unknown fields are passed over. Errors as of ParseJSON.
 func ParseCommand(b []byte) (loam.ScanRequest, error) {
 	var r loam.ScanRequest
-	var at struct{ token, tag *string }
+	var token *string
 	for len(b) > 0 {
 		field, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
@@ -76,7 +83,10 @@ func ParseCommand(b []byte) (loam.ScanRequest, error) {
 			v, _ := protowire.ConsumeVarint(value)
 			switch field {
 			case fieldManifestVersion:
-				r.ManifestVersion, at.token, at.tag = &v, nil, nil
+				r.ManifestVersion, r.Tag, r.Timestamp, token = &v, nil, nil, nil
+			case fieldTimestamp:
+				t := time.UnixMicro(int64(v)).UTC()
+				r.Timestamp, r.ManifestVersion, r.Tag, token = &t, nil, nil, nil
 			case fieldTail:
 				if v >= uint64(len(tails)) {
 					return r, fail.New(fail.InvalidParameter, "there is no tail mode %d", v)
@@ -92,9 +102,9 @@ func ParseCommand(b []byte) (loam.ScanRequest, error) {
 			case fieldCollection:
 				r.Target.Name = text
 			case fieldToken:
-				at.token, at.tag, r.ManifestVersion = &text, nil, nil
+				token, r.ManifestVersion, r.Tag, r.Timestamp = &text, nil, nil, nil
 			case fieldTag:
-				at.tag, at.token, r.ManifestVersion = &text, nil, nil
+				r.Tag, r.ManifestVersion, r.Timestamp, token = &text, nil, nil, nil
 			case fieldColumns:
 				r.Columns = append(r.Columns, text)
 			}
@@ -103,11 +113,8 @@ func ParseCommand(b []byte) (loam.ScanRequest, error) {
 	if r.Target.Name == "" {
 		return r, fail.New(fail.BadRequest, "the ScanPlanCommand names no collection")
 	}
-	if at.tag != nil {
-		return r, noTags(*at.tag)
-	}
-	if at.token != nil {
-		if err := setToken(&r, *at.token); err != nil {
+	if token != nil {
+		if err := setToken(&r, *token); err != nil {
 			return r, err
 		}
 	}

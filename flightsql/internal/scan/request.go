@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
@@ -27,7 +28,7 @@ var keys = []string{"namespace", "collection", "at", "tail", "columns"}
 
 // ParseJSON reads a request from JSON. target is what the path names; when it is
 // nil the body names it. Errors: fail.BadRequest with the nearest key for an
-// unknown one, fail.InvalidParameter, fail.Unsupported for a tag.
+// unknown one, fail.InvalidParameter.
 func ParseJSON(data []byte, target *loam.Target) (loam.ScanRequest, error) {
 	var b body
 	if len(bytes.TrimSpace(data)) > 0 {
@@ -62,7 +63,10 @@ func ParseJSON(data []byte, target *loam.Target) (loam.ScanRequest, error) {
 	return r, validate(&r)
 }
 
-// parseAt reads "current", {"manifest_version": v} or {"token": "v1:…"}.
+// atHint names the states.
+const atHint = `Use "current", {"manifest_version": n}, {"tag": "name"}, {"timestamp": "2026-01-02T03:04:05Z"} or {"token": "v1:…"}.`
+
+// parseAt reads the states of atHint.
 func parseAt(raw json.RawMessage, r *loam.ScanRequest) error {
 	var word string
 	switch {
@@ -70,8 +74,7 @@ func parseAt(raw json.RawMessage, r *loam.ScanRequest) error {
 		return nil
 	case json.Unmarshal(raw, &word) == nil:
 		if word != "current" {
-			return fail.New(fail.InvalidParameter, "\"at\" is %.60q", word).
-				WithHint("Use \"current\", {\"manifest_version\": n} or {\"token\": \"v1:…\"}.")
+			return fail.New(fail.InvalidParameter, "\"at\" is %.60q", word).WithHint("%s", atHint)
 		}
 		return nil
 	}
@@ -79,22 +82,28 @@ func parseAt(raw json.RawMessage, r *loam.ScanRequest) error {
 		ManifestVersion *uint64 `json:"manifest_version"`
 		Token           *string `json:"token"`
 		Tag             *string `json:"tag"`
+		Timestamp       *string `json:"timestamp"`
 	}
-	if err := Strict(raw, &at, []string{"manifest_version", "token", "tag"}); err != nil {
+	if err := Strict(raw, &at, []string{"manifest_version", "token", "tag", "timestamp"}); err != nil {
 		return err
 	}
 	given := 0
-	for _, is := range []bool{at.ManifestVersion != nil, at.Token != nil, at.Tag != nil} {
+	for _, is := range []bool{at.ManifestVersion != nil, at.Token != nil, at.Tag != nil, at.Timestamp != nil} {
 		if is {
 			given++
 		}
 	}
 	if given != 1 {
-		return fail.New(fail.InvalidParameter, "\"at\" names %s; name one of manifest_version and token", fail.Count(given, "state"))
+		return fail.New(fail.InvalidParameter, "\"at\" names %s; name one of manifest_version, tag, timestamp and token", fail.Count(given, "state"))
 	}
-	r.ManifestVersion = at.ManifestVersion
-	if at.Tag != nil {
-		return noTags(*at.Tag)
+	r.ManifestVersion, r.Tag = at.ManifestVersion, at.Tag
+	if at.Timestamp != nil {
+		t, err := time.Parse(time.RFC3339Nano, *at.Timestamp)
+		if err != nil {
+			return fail.New(fail.InvalidDatetime, "the timestamp %.60q is not of RFC 3339", *at.Timestamp).
+				WithHint("Write it as in 2026-01-02T03:04:05Z.")
+		}
+		r.Timestamp = &t
 	}
 	if at.Token != nil {
 		return setToken(r, *at.Token)
@@ -111,11 +120,6 @@ func setToken(r *loam.ScanRequest, text string) error {
 	return nil
 }
 
-func noTags(name string) error {
-	return fail.New(fail.Unsupported, "tags are not supported yet (%.60q)", name).
-		WithHint("Pin a manifest version: {\"manifest_version\": n}.")
-}
-
 func validate(r *loam.ScanRequest) error {
 	switch r.Tail {
 	case "", loam.TailNone, loam.TailMerge, loam.TailWait:
@@ -123,7 +127,7 @@ func validate(r *loam.ScanRequest) error {
 		return fail.New(fail.InvalidParameter, "\"tail\" is %.60q", string(r.Tail)).
 			WithHint("Use \"none\", \"merge\" or \"wait\".")
 	}
-	if r.ManifestVersion != nil && (r.Tail == loam.TailMerge || r.Tail == loam.TailWait) {
+	if r.Past() && (r.Tail == loam.TailMerge || r.Tail == loam.TailWait) {
 		return fail.New(fail.InvalidParameter, "a manifest version is read with \"tail\": \"none\", not %q", string(r.Tail))
 	}
 	return nil

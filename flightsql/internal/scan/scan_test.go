@@ -37,6 +37,12 @@ func TestRequests(t *testing.T) {
 		if r.Token != nil {
 			out += " token=" + r.Token.String()
 		}
+		if r.Tag != nil {
+			out += " tag=" + *r.Tag
+		}
+		if r.Timestamp != nil {
+			out += " timestamp=" + r.Timestamp.String()
+		}
 		return out + "\n"
 	})
 }
@@ -45,15 +51,21 @@ func TestCommandsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.StringN(1, 8, 20)
 		want := loam.ScanRequest{Target: loam.Target{Namespace: rapid.String().Draw(rt, "ns"), Name: name.Draw(rt, "name")}}
-		switch rapid.IntRange(0, 2).Draw(rt, "at") {
+		switch rapid.IntRange(0, 4).Draw(rt, "at") {
 		case 1:
 			v := rapid.Uint64().Draw(rt, "version")
 			want.ManifestVersion = &v
 		case 2:
 			want.Token = &snapshot.Token{ObjectID: 7, Incarnation: "x", Offsets: []uint64{rapid.Uint64().Draw(rt, "offset")}}
+		case 3:
+			tag := rapid.String().Draw(rt, "tag")
+			want.Tag = &tag
+		case 4:
+			at := time.UnixMicro(rapid.Int64().Draw(rt, "time")).UTC()
+			want.Timestamp = &at
 		}
 		want.Tail = rapid.SampledFrom(tails).Draw(rt, "tail")
-		if want.ManifestVersion != nil && want.Tail != "" {
+		if want.Past() && want.Tail != "" {
 			want.Tail = loam.TailNone
 		}
 		want.Columns = rapid.SliceOfN(name, 0, 3).Draw(rt, "columns")
@@ -78,7 +90,8 @@ func TestCommandsThatAreWrong(t *testing.T) {
 		{"cut", good[:len(good)-1], fail.BadRequest},
 		{"no collection", []byte{0x30, 1}, fail.BadRequest},
 		{"unknown tail", append(append([]byte(nil), good...), 0x30, 9), fail.InvalidParameter},
-		{"a tag", append(append([]byte(nil), good...), 0x2a, 1, 't'), fail.Unsupported},
+		{"a tag with tail wait", append(append([]byte(nil), good...), 0x2a, 1, 't'), fail.InvalidParameter},
+		{"a time with tail wait", append(append([]byte(nil), good...), 0x40, 5), fail.InvalidParameter},
 		{"a bad token", append(append([]byte(nil), good...), 0x22, 1, 't'), fail.InvalidParameter},
 		{"a manifest version with tail wait", append(append([]byte(nil), good...), 0x18, 5), fail.InvalidParameter},
 		{"an unknown field", append(append([]byte(nil), good...), 0x78, 5), fail.OK},

@@ -189,7 +189,8 @@ type AlterAction struct {
 	Options  []*Option
 }
 
-// CreateTag is CREATE [OR REPLACE] TAG [IF NOT EXISTS] name ON collection [AT (…)].
+// CreateTag is CREATE [OR REPLACE] TAG [IF NOT EXISTS] name ON collection [AT (…)]
+// [WITH (…)].
 type CreateTag struct {
 	Span
 	OrReplace   bool
@@ -197,6 +198,7 @@ type CreateTag struct {
 	Name        Ident
 	On          Name
 	At          *At // nil: the current version
+	Options     []*Option
 }
 
 func (o *Option) children(f func(Node))           { opt(f, o.Value) }
@@ -206,7 +208,11 @@ func (c *TableConstraint) children(f func(Node))  { opt(f, c.Expr) }
 func (s *CreateView) children(f func(Node))       { opt(f, s.Query) }
 func (*Drop) children(func(Node))                 {}
 func (s *AlterTable) children(f func(Node))       { each(f, s.Actions) }
-func (s *CreateTag) children(f func(Node))        { opt(f, s.At) }
+
+func (s *CreateTag) children(f func(Node)) {
+	opt(f, s.At)
+	each(f, s.Options)
+}
 
 func (s *CreateTable) children(f func(Node)) {
 	each(f, s.Columns)

@@ -230,6 +230,8 @@ type Arg struct {
 	Span
 	Name  Ident // zero for a positional argument
 	Value Expr
+	// At follows the name of a table in the arguments of a table function.
+	At *At
 }
 
 // NullTreatment is IGNORE NULLS or RESPECT NULLS.
@@ -400,7 +402,6 @@ func (e *Is) children(f func(Node))          { opt(f, e.X) }
 func (e *Exists) children(f func(Node))      { opt(f, e.Query) }
 func (e *Subquery) children(f func(Node))    { opt(f, e.Query) }
 func (e *Extract) children(f func(Node))     { opt(f, e.X) }
-func (e *Arg) children(f func(Node))         { opt(f, e.Value) }
 func (e *Lambda) children(f func(Node))      { opt(f, e.Body) }
 func (e *ArrayLit) children(f func(Node))    { each(f, e.Elems) }
 func (e *ArrayQuery) children(f func(Node))  { opt(f, e.Query) }
@@ -489,4 +490,9 @@ func (e *Slice) children(f func(Node)) {
 func (e *AtTimeZone) children(f func(Node)) {
 	opt(f, e.X)
 	opt(f, e.Zone)
+}
+
+func (e *Arg) children(f func(Node)) {
+	opt(f, e.Value)
+	opt(f, e.At)
 }

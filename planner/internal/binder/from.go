@@ -85,11 +85,11 @@ func (b *Binder) tableRef(ref ast.TableRef, outer, left *scope) (plan.Node, *sco
 }
 
 func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, error) {
-	if x.At != nil {
-		return nil, nil, b.unsupported(x.At.Pos(), "AT ("+x.At.Kind.String()+" => …)")
-	}
 	if len(x.Name.Parts) == 1 {
 		if node, err := b.cteRef(x.Name.Parts[0]); node != nil || err != nil {
+			if err == nil {
+				err = b.noPast(x, "a query of WITH")
+			}
 			if err != nil {
 				return nil, nil, err
 			}
@@ -102,6 +102,9 @@ func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, e
 	}
 	if isReserved(ns.Text) {
 		node, name, err := b.systemTable(ns.Text, id)
+		if err == nil {
+			err = b.noPast(x, "a system table")
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,6 +112,9 @@ func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, e
 	}
 	obj, err := b.object(x.Name)
 	if t, ok := implicit(id.Text); ok && len(x.Name.Parts) == 1 && fail.Is(err, fail.UndefinedTable) {
+		if err := b.noPast(x, "a system table"); err != nil {
+			return nil, nil, err
+		}
 		return b.aliased(b.systemScan(t.Key()), t.Name, x.Alias)
 	}
 	if err != nil {
@@ -130,8 +136,8 @@ func (b *Binder) tableName(x *ast.TableName, outer *scope) (plan.Node, *scope, e
 		if node, sc, err = b.viewRef(obj, x, name); err != nil {
 			return nil, nil, err
 		}
-	} else {
-		node, sc = b.scanObject(obj, name)
+	} else if node, sc, err = b.scanAt(obj, x, name); err != nil {
+		return nil, nil, err
 	}
 	if b.view != nil && x.Alias == nil {
 		sc.tables[0].path = []string{ns.Text, catalog.RootCatalog}

@@ -101,6 +101,9 @@ func (s *searchCall) open(args *callArgs, alias string, vectors bool) error {
 		return err
 	}
 	s.scan.Object = obj
+	if s.scan.At, err = s.b.state(args.at); err != nil {
+		return err
+	}
 	s.scope = objectScope(obj, alias)
 	var fields []seenField
 	for _, f := range s.b.seenFields(obj) {
@@ -183,6 +186,9 @@ func (s *searchCall) addLeg(args *callArgs, fused bool) error {
 	}
 	if obj.ID != s.scan.Object.ID {
 		return s.b.fail(fail.Unsupported, args.pos, "rrf over several collections (%q and %q) is not supported", s.scan.Object.Name, obj.Name)
+	}
+	if err := s.sameState(args); err != nil {
+		return err
 	}
 	if err := s.swapped(args); err != nil {
 		return err

@@ -138,7 +138,7 @@ func (b *Binder) within(s *plan.SearchScan, joins []subJoin, pred expr.Expr) (pl
 	own := plan.ScanColumn{Column: b.newColumn("_pk", text), Field: "_pk"}
 	searched.Cols = append(append([]plan.ScanColumn(nil), s.Cols...), own)
 	by := map[expr.ColumnID]expr.Expr{}
-	scan := &plan.Scan{Object: s.Object, Limit: plan.NoLimit}
+	scan := &plan.Scan{Object: s.Object, At: s.At, Limit: plan.NoLimit}
 	for _, col := range s.Cols {
 		fresh := plan.ScanColumn{Column: b.newColumn(col.Name, col.Type), Field: col.Field}
 		by[col.ID] = fresh.Ref()

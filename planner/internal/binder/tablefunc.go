@@ -71,6 +71,8 @@ type callArgs struct {
 	pos   int
 	named map[string]ast.Expr
 	rest  []ast.Expr
+	// at follows the argument tbl.
+	at *ast.At
 }
 
 // match assigns the arguments of a call to the names of a signature.
@@ -78,6 +80,9 @@ func (b *Binder) match(sig *signature, call *ast.FuncCall) (*callArgs, error) {
 	a := &callArgs{b: b, sig: sig, pos: call.Pos(), named: map[string]ast.Expr{}}
 	place := 0
 	for _, arg := range call.Args {
+		if err := a.noteAt(arg); err != nil {
+			return nil, err
+		}
 		if arg.Name.IsZero() {
 			switch {
 			case sig.variadic != "":
@@ -100,6 +105,20 @@ func (b *Binder) match(sig *signature, call *ast.FuncCall) (*callArgs, error) {
 		a.named[name] = arg.Value
 	}
 	return a, nil
+}
+
+// noteAt takes the AT behind the first argument of a search.
+func (a *callArgs) noteAt(arg *ast.Arg) error {
+	if arg.At == nil {
+		return nil
+	}
+	first := len(a.sig.positional) > 0 && a.sig.positional[0] == "tbl"
+	if first && (strings.EqualFold(arg.Name.Text, "tbl") || arg.Name.IsZero() && len(a.named) == 0) {
+		a.at = arg.At
+		return nil
+	}
+	return a.b.fail(fail.Syntax, arg.At.Pos(), "AT follows the collection that a search reads, not this argument").
+		WithHint("Write vector_search(docs AT (…), …).")
 }
 
 // place puts a positional argument at its place, or at a later one whose kind it

@@ -24,6 +24,10 @@ const maxViews = 32
 type viewScope struct {
 	parent *viewScope
 	obj    *schema.Object
+	// at is the state that the query asks the view for; nil: the current one. pos is
+	// where the outermost view stands in the statement.
+	at  *plan.At
+	pos int
 }
 
 // depth is how many views stand around what is bound.
@@ -112,25 +116,32 @@ func (b *Binder) seenFields(obj *schema.Object) []seenField {
 
 // viewRef binds a view in FROM.
 func (b *Binder) viewRef(obj *schema.Object, x *ast.TableName, alias string) (plan.Node, *scope, error) {
-	node, err := b.expandView(obj, x.Pos())
+	at, err := b.state(x.At)
+	if err != nil {
+		return nil, nil, err
+	}
+	node, err := b.expandView(obj, at, x.Pos())
+	if err == nil && x.At != nil {
+		err = b.viewAt(obj, node, at)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
 	sc := objectScope(obj, alias)
 	cols := node.Columns()
-	at := map[int32]int{}
+	place := map[int32]int{}
 	for i, f := range obj.Fields {
-		at[f.ID] = i
+		place[f.ID] = i
 	}
 	for _, f := range b.seenFields(obj) {
-		sc.cols = append(sc.cols, &visible{name: f.as, table: sc.tables[0], e: cols[at[f.ID]].Ref(), inStar: true, bare: true})
+		sc.cols = append(sc.cols, &visible{name: f.as, table: sc.tables[0], e: cols[place[f.ID]].Ref(), inStar: true, bare: true})
 	}
 	return node, sc, nil
 }
 
-// expandView binds the query of a view. Its errors name the view and point to pos,
+// expandView binds the query of a view as of at. Its errors name the view and point to pos,
 // for their own places lie in a text that the user does not see.
-func (b *Binder) expandView(obj *schema.Object, pos int) (plan.Node, error) {
+func (b *Binder) expandView(obj *schema.Object, at *plan.At, pos int) (plan.Node, error) {
 	for v := b.view; v != nil; v = v.parent {
 		if v.obj.ID == obj.ID {
 			return nil, b.fail(fail.InvalidObject, pos, "view %s reads itself", obj.QualifiedName()).
@@ -144,7 +155,7 @@ func (b *Binder) expandView(obj *schema.Object, pos int) (plan.Node, error) {
 	if depth >= maxViews {
 		return nil, b.fail(fail.TooDeep, pos, "views stand in each other more than %d deep", maxViews)
 	}
-	node, err := b.viewQuery(obj)
+	node, err := b.viewQuery(obj, at, pos)
 	if err == nil {
 		err = sameColumns(obj, node.Columns())
 	}
@@ -174,7 +185,7 @@ func placedAt(pos int) func(expr.Expr) expr.Expr {
 }
 
 // viewQuery binds a view's text in its own surroundings.
-func (b *Binder) viewQuery(obj *schema.Object) (plan.Node, error) {
+func (b *Binder) viewQuery(obj *schema.Object, at *plan.At, pos int) (plan.Node, error) {
 	q, err := parseView(obj)
 	if err != nil {
 		return nil, err
@@ -184,7 +195,10 @@ func (b *Binder) viewQuery(obj *schema.Object) (plan.Node, error) {
 	inner := *env
 	inner.Namespace = obj.Query.Namespace
 	b.text, b.env, b.ctes, b.places = obj.Query.Text, &inner, nil, map[*expr.Column]int{}
-	b.view, b.uses = &viewScope{parent: view, obj: obj}, nil
+	if view != nil {
+		pos = view.pos
+	}
+	b.view, b.uses = &viewScope{parent: view, obj: obj, at: at, pos: pos}, nil
 	b.survey(q)
 	node, err := b.query(q, nil)
 	if err != nil {
@@ -352,7 +366,7 @@ func keepFieldIDs(obj, old *schema.Object) {
 
 // BindView checks that a view's query can be bound and has the view's columns.
 func BindView(ctx context.Context, env Env, obj *schema.Object) error {
-	_, err := newBinder(ctx, env, "").expandView(obj, 0)
+	_, err := newBinder(ctx, env, "").expandView(obj, nil, 0)
 	return err
 }
 

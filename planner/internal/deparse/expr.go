@@ -258,6 +258,7 @@ func (p *printer) call(c *ast.FuncCall) {
 		default:
 			p.expr(a.Value, 0)
 		}
+		p.at(a.At)
 	})
 	if len(c.OrderBy) > 0 {
 		p.write(" ORDER BY ")

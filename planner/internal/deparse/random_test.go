@@ -423,13 +423,21 @@ func genTable(t *rapid.T, depth int) ast.TableRef {
 	case k == 2:
 		call := &ast.FuncCall{Name: ast.Name{Parts: []ast.Ident{{Text: "f"}}}}
 		for _, e := range genList(t, 2, 0) {
-			call.Args = append(call.Args, &ast.Arg{Value: e})
+			arg := &ast.Arg{Value: e}
+			if flip(t) {
+				arg.At = genAt(t)
+			}
+			call.Args = append(call.Args, arg)
 		}
 		return &ast.TableFunc{Call: call, Lateral: flip(t), Alias: alias}
 	}
 	name := &ast.TableName{Name: ast.Name{Parts: []ast.Ident{genIdent(t)}}, Alias: alias}
 	if flip(t) {
-		name.At = &ast.At{Kind: pick(t, []ast.AtKind{ast.AtVersion, ast.AtTag, ast.AtToken, ast.AtTimestamp}), Value: genExpr(t, 1)}
+		name.At = genAt(t)
 	}
 	return name
+}
+
+func genAt(t *rapid.T) *ast.At {
+	return &ast.At{Kind: pick(t, []ast.AtKind{ast.AtVersion, ast.AtTag, ast.AtToken, ast.AtTimestamp}), Value: genExpr(t, 1)}
 }

@@ -36,6 +36,7 @@ func (p *printer) statement(s ast.Statement) {
 		p.write(" ON ")
 		p.name(s.On)
 		p.at(s.At)
+		p.options(" WITH (", s.Options)
 	case *ast.Drop:
 		p.drop(s)
 	case *ast.AlterTable:

@@ -72,6 +72,9 @@ func (p *parser) arg() *ast.Arg {
 		a.Value = star
 	} else {
 		a.Value = p.expr()
+		if p.tableArgs {
+			a.At = p.atClause()
+		}
 	}
 	a.Span = p.span(start)
 	return a

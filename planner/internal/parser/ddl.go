@@ -264,6 +264,9 @@ func (p *parser) createTag(start int, orReplace bool) ast.Statement {
 	}
 	s.On = p.name("the name of a collection")
 	s.At = p.atClause()
+	if p.acceptKw(kwWith) {
+		s.Options = p.options()
+	}
 	s.Span = p.span(start)
 	return s
 }

@@ -17,6 +17,7 @@ func (p *parser) insert(start int, with *ast.With) ast.Statement {
 	}
 	p.expectKw(kwInto)
 	s.Table = p.name("the name of a table")
+	p.noAt("INSERT")
 	if p.acceptKw(kwAs) {
 		s.Alias = p.label("an alias")
 	}
@@ -96,6 +97,7 @@ func (p *parser) setClause() *ast.SetClause {
 func (p *parser) update(start int, with *ast.With) ast.Statement {
 	p.advance()
 	s := &ast.Update{With: with, Table: p.name("the name of a table")}
+	p.noAt("UPDATE")
 	s.Alias = p.alias()
 	p.expectKw(kwSet)
 	s.Sets = p.setClauses()
@@ -120,6 +122,7 @@ func (p *parser) deleteFrom(start int, with *ast.With) ast.Statement {
 	p.advance()
 	p.expectKw(kwFrom)
 	s := &ast.Delete{With: with, Table: p.name("the name of a table")}
+	p.noAt("DELETE")
 	s.Alias = p.alias()
 	if p.acceptKw(kwUsing) {
 		s.Using = p.fromItems()

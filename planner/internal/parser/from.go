@@ -252,6 +252,9 @@ func (p *parser) atClause() *ast.At {
 		}
 		p.expectKw(kwAs, kwOf)
 		a.Value = p.exprPrec(ast.PrecAdd)
+		if _, text := a.Value.(*ast.StringLit); text && a.Kind == ast.AtVersion {
+			a.Kind = ast.AtTag // a version by name, as other dialects write it
+		}
 		a.Span = p.span(start)
 		return a
 	}
@@ -270,6 +273,14 @@ func (p *parser) atClause() *ast.At {
 	p.expect(')', `")"`)
 	a.Span = p.span(start)
 	return a
+}
+
+// noAt refuses AT behind the name of a table that is written.
+func (p *parser) noAt(verb string) {
+	if at := p.atClause(); at != nil && p.err == nil {
+		p.unsupported(at.Pos(), "Read the past with SELECT … FROM t AT (…), and write what it gives.",
+			"%s writes the current state: the past cannot be changed", verb)
+	}
 }
 
 // sample reads TABLESAMPLE; nil where none stands here.
