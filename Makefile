@@ -4,7 +4,7 @@ SHELL := /bin/bash
 GO ?= go
 VENV := .venv
 
-.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash crash-points history bench-flight bench-lance store-conformance image lint cross clean lance-matrix
+.PHONY: help build test vet slt first-hour race fuzz-quick fuzz conformance ecosystem-lance crash-quick crash crash-points gc-adversary history bench-flight bench-lance store-conformance image lint cross clean lance-matrix
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,6 +75,9 @@ lance-matrix: $(PYLANCE_VENVS) ## Lance files of every type, size, null ratio an
 
 crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick form (minutes)
 	@$(GO) test -count=1 ./conformance/crash -run '^TestQuick' -timeout 20m -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
+
+gc-adversary: ## builders, tags, drops and readers, with garbage collection at every await of them: 1,000 rounds; and control builds that must be caught (minutes)
+	@$(GO) test -count=1 ./storage/gc -run '^TestAdversary' -rounds $(or $(ROUNDS),1000) -timeout 60m -v | awk '/gc-adversary: / {sub(/.*gc-adversary: /, "gc-adversary: "); last=$$0; next} !/^(=== |ok|PASS)/ {sub(/^ +[a-z_]+test.go:[0-9]+: /, ""); print} /^(FAIL|panic)/ {bad=1} END {print last; exit bad || last !~ / 0 failed/}'
 
 crash: ## the same, 500 rounds and 5,000 images (an hour)
 	$(GO) test -count=1 ./conformance/crash -run '^TestLong' -rounds 500 -images 5000 -timeout 0 -v

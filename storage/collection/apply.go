@@ -41,7 +41,7 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 	if err != nil {
 		c.wait() // what was to be folded waits again
 	}
-	return err
+	return outrun(err)
 }
 
 // apply folds the tail below the cut into a segment. The turn to build is held.

@@ -122,7 +122,7 @@ func (c *Collection) AtToken(ctx context.Context, head metastore.Head, t snapsho
 		return Point{}, err
 	}
 	if p.at.Version < head.Oldest {
-		return Point{}, c.expired(metastore.Root{Head: head}, p.at.Version)
+		return Point{}, c.expired(nil, metastore.Root{Head: head}, p.at.Version)
 	}
 	return Point{p.at.Version, slices.Clone(t.Offsets)}, nil
 }

@@ -170,15 +170,10 @@ func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Col
 	if err != nil {
 		return nil, err
 	}
-	m, ref, err := c.manifestOf(ctx, head)
+	st, err := c.newestState(ctx, head)
 	if err != nil {
 		return nil, err
 	}
-	st, err := c.load(ctx, m, ref)
-	if err != nil {
-		return nil, err
-	}
-	st.committedMS = head.CreatedMS
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c, c.install(st)
@@ -241,6 +236,7 @@ func (c *Collection) load(ctx context.Context, m *Manifest, ref ManifestRef) (*s
 	st := &state{manifest: m, ref: ref, splits: make([]*split, n), deleted: make([]*roaring.Bitmap, n)}
 	err := together(n, func(i int) (err error) {
 		if st.splits[i], err = c.split(ctx, m.Segments[i]); err == nil {
+			st.splits[i].of(m.Version)
 			st.deleted[i], err = readDeletions(ctx, c.deps.Objects, &m.Segments[i])
 		}
 		return err
@@ -295,6 +291,7 @@ func (c *Collection) split(ctx context.Context, seg Segment) (*split, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.watch(c.goneWith)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.cache[seg.SplitKey]; other != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
@@ -171,6 +173,9 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	fault.Point("commit/head moved")
 	st, err := c.load(ctx, m, ref)
 	if err != nil {
+		if err = c.gone(ctx, err, m.Version); fail.Is(err, fail.SnapshotExpired) {
+			return nil // it is committed, and already let go: the next reader loads what followed
+		}
 		return err
 	}
 	st.committedMS = head.CreatedMS
@@ -245,7 +250,7 @@ func (c *Collection) lanceBase(ctx context.Context) (uint64, error) {
 		}
 	}
 	if err != nil {
-		return 0, err
+		return 0, c.gone(ctx, err, math.MaxUint64) // it may have been dropped
 	}
 	_, err = lance.DecodeManifest(b)
 	return xxh3.Hash(b), err

@@ -2,11 +2,9 @@ package collection
 
 import (
 	"context"
-	"errors"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/metastore"
-	"github.com/loamdb/loam/storage/object"
 )
 
 // Ancestor is what a manifest says of a version before it.
@@ -152,27 +150,5 @@ func (c *Collection) taggedVersion(ctx context.Context, version uint64) (Ancesto
 				ManifestRef: ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize}}, nil
 		}
 	}
-	return Ancestor{}, c.expired(root, version)
-}
-
-// expired is the error for a version that was released.
-func (c *Collection) expired(root metastore.Root, version uint64) error {
-	return fail.New(fail.SnapshotExpired, "version %d of %s is no longer kept; the oldest that is has number %d", version, c.origin.Name, root.Head.Oldest).
-		WithHint("Versions are kept for a time after a newer one has followed. What must stay readable is given a tag: CREATE TAG … ON %s.", c.origin.Name)
-}
-
-// gone is the error for an object of a version that cannot be read: expired if
-// the version was released meanwhile, else whatever it is.
-func (c *Collection) gone(ctx context.Context, err error, version uint64) error {
-	if !errors.Is(err, object.ErrNotFound) {
-		return err
-	}
-	root, rerr := c.deps.Meta.Root(ctx, c.origin.ID)
-	if rerr != nil {
-		return rerr
-	}
-	if version < root.Head.Oldest {
-		return c.expired(root, version)
-	}
-	return err
+	return Ancestor{}, c.expired(nil, root, version)
 }

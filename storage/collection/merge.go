@@ -78,7 +78,7 @@ func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error 
 	}
 	m, err := c.rewrite(ctx, st, pick)
 	if err != nil {
-		return err
+		return outrun(err)
 	}
 	m.epoch = head.GCEpoch
 	return c.commitMerge(ctx, m, fences)

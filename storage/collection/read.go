@@ -71,15 +71,11 @@ func (c *Collection) refreshHeld(ctx context.Context, head metastore.Head) error
 	if !behind {
 		return nil
 	}
-	m, ref, err := c.manifestOf(ctx, head)
+	st, err := c.newestState(ctx, head)
 	if err != nil {
 		return err
 	}
-	st, err := c.load(ctx, m, ref)
-	if err != nil {
-		return err
-	}
-	st.committedMS = head.CreatedMS
+	m := st.manifest
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Generations that straddle the new applied offset are read again from the log.

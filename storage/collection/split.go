@@ -26,6 +26,9 @@ type split struct {
 	bundle *bundle
 	data   object.Object // the Lance data file, nil for tables
 
+	used        sync.Mutex // guards the versions that it is known to belong to
+	first, last uint64
+
 	mu      sync.Mutex // guards the fields below
 	cols    *column.Section
 	textIdx *text.Segment

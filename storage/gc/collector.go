@@ -2,6 +2,7 @@ package gc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -131,6 +132,11 @@ func (c *Collector) do(ctx context.Context, id uint64, m *Memory, s Step) (Step,
 		return m.Rooted(rootOf(root)), nil
 	case ReadManifest:
 		x, err := collection.ReadManifest(ctx, c.deps.Objects, s.Ref)
+		if errors.Is(err, object.ErrNotFound) {
+			if next, ok := c.again(ctx, id, m); ok {
+				return next, nil
+			}
+		}
 		if err != nil {
 			return s, fail.Wrap(fail.CodeOf(err), err, "garbage collection of object %d stops: it does not know what to keep", id)
 		}
@@ -151,6 +157,19 @@ func (c *Collector) do(ctx context.Context, id uint64, m *Memory, s Step) (Step,
 		return m.Deleted(), nil
 	}
 	return s, errStep(s)
+}
+
+// again reads the root once more: a manifest that is gone may have been released,
+// and deleted by another node, since the root was read.
+func (c *Collector) again(ctx context.Context, id uint64, m *Memory) (Step, bool) {
+	root, err := c.deps.Meta.Root(ctx, id)
+	switch {
+	case fail.Is(err, fail.UndefinedTable):
+		return m.Dropped(), true
+	case err != nil:
+		return Step{}, false
+	}
+	return m.Rerooted(rootOf(root))
 }
 
 // list is every file of the object that garbage collection decides about.

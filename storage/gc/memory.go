@@ -15,7 +15,7 @@ type Do string
 const (
 	List         Do = "list"     // Listed: all files of the object
 	ReadRoot     Do = "root"     // Rooted, or Dropped
-	ReadManifest Do = "manifest" // Read
+	ReadManifest Do = "manifest" // Read, or Rerooted when it is not there
 	Bump         Do = "bump"     // Bumped: the epoch was raised
 	Delete       Do = "delete"   // Deleted: all keys of the step
 	Done         Do = "done"
@@ -151,6 +151,21 @@ func (m *Memory) Rooted(r Root) Step {
 	}
 	maps.DeleteFunc(m.tagged, func(key string, _ []string) bool { return !names[key] })
 	return m.mark()
+}
+
+// Rerooted takes the root again when a manifest was not there. It reports false
+// when the root keeps no less than before: then the manifest is missing, and the
+// pass must end. A later root is as good as the one before it.
+func (m *Memory) Rerooted(r Root) (Step, bool) {
+	old := m.pass.root
+	less := r.Oldest > old.Oldest
+	for _, t := range old.Tags {
+		less = less || !slices.Contains(r.Tags, t)
+	}
+	if !less {
+		return Step{}, false
+	}
+	return m.Rooted(r), true
 }
 
 // mark asks for the next manifest that is not known, and decides when all are.

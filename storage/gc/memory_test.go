@@ -19,6 +19,7 @@ import (
 //	begin                            a pass
 //	listed f …                       each file has as many bytes as its name
 //	root version=N [head=m] [oldest=N] [epoch=N] [tags=(m:N …)]
+//	again …                          the root, after a manifest was not there
 //	manifest version=N [parent=m] [refs=(f …)]
 //	bumped N, dropped, deleted, abort
 //	remembers                        what lasts from pass to pass
@@ -40,14 +41,21 @@ func TestPasses(t *testing.T) {
 				files = append(files, File{a.Key, int64(len(a.Key))})
 			}
 			return show(&m, m.Listed(files))
-		case "root":
+		case "root", "again":
 			r := Root{Epoch: num(t, d, "epoch"), Version: num(t, d, "version"), Oldest: num(t, d, "oldest"), Head: ref(d, "head")}
 			for _, tag := range many(d, "tags") {
 				key, v, _ := strings.Cut(tag, ":")
 				n, _ := strconv.ParseUint(v, 10, 64)
 				r.Tags = append(r.Tags, Tag{Version: n, Ref: collection.ManifestRef{Key: key}})
 			}
-			return show(&m, m.Rooted(r))
+			if d.Cmd == "root" {
+				return show(&m, m.Rooted(r))
+			}
+			step, ok := m.Rerooted(r)
+			if !ok {
+				return "it is missing\n"
+			}
+			return show(&m, step)
 		case "manifest":
 			return show(&m, m.Read(Manifest{Version: num(t, d, "version"), Parent: ref(d, "parent"), Keys: many(d, "refs")}))
 		case "bumped":
