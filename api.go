@@ -98,6 +98,10 @@ type Ack struct {
 	Token snapshot.Token
 	// UnappliedRecords and UnappliedBytes are the backlog after the write.
 	UnappliedRecords, UnappliedBytes int64
+	// Placed says where the records lie, of a write to a stream. Duplicate is set when a
+	// producer's batch had been appended before: then all is as it was answered then.
+	Placed    []Placed
+	Duplicate bool
 }
 
 // ScanTail says what a scan plan does with records that are not in fragments yet.

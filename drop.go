@@ -12,7 +12,7 @@ import (
 )
 
 // dropsAtOnce bounds the objects that one change of the catalog drops.
-const dropsAtOnce = 25
+const dropsAtOnce = 20
 
 // drop removes one object that nothing depends on.
 func (e *Engine) drop(ctx context.Context, obj *schema.Object) error {

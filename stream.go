@@ -54,9 +54,15 @@ func retentionText(d time.Duration) string {
 	return itoa(int(d/time.Second)) + "s"
 }
 
+// RecordRange asks for records of one partition, and RecordRun answers.
+type (
+	RecordRange = collection.RecordRange
+	RecordRun   = collection.RecordRun
+)
+
 // ReadRecords reads records of one partition of a stream or a table in the order of
 // their offsets, as of now. Errors: those of [collection.Snapshot.Records].
-func (s *Session) ReadRecords(ctx context.Context, t Target, r collection.RecordRange) (*collection.RecordRun, error) {
+func (s *Session) ReadRecords(ctx context.Context, t Target, r RecordRange) (*RecordRun, error) {
 	c, _, err := s.find(ctx, t)
 	if err != nil {
 		return nil, err

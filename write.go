@@ -53,6 +53,9 @@ func (s *Session) AppendRecords(ctx context.Context, t Target, rec arrow.RecordB
 	if err != nil {
 		return Ack{}, err
 	}
+	if obj.Kind == schema.Stream {
+		return s.Produce(ctx, t, nil, rec)
+	}
 	if obj.Dynamic {
 		fields, err := undeclared(obj, rec.Schema())
 		if err != nil {
@@ -289,9 +292,6 @@ func upsertDelete(ctx context.Context, c *collection.Collection, obj *schema.Obj
 	if err != nil {
 		return snapshot.Token{}, err
 	}
-	if b.to != nil {
-		rows.To = b.to[from:to]
-	}
 	return c.Append(ctx, rows)
 }
 
@@ -301,11 +301,15 @@ func (s *Session) acked(c *collection.Collection, ack Ack) Ack {
 	return ack
 }
 
-// AppendDocuments upserts JSON documents into a collection, all or none.
+// AppendDocuments upserts JSON documents into a collection, or appends JSON records to
+// a stream, all or none.
 func (s *Session) AppendDocuments(ctx context.Context, t Target, docs [][]byte) (Ack, error) {
 	c, obj, err := s.find(ctx, t)
 	if err != nil {
 		return Ack{}, err
+	}
+	if obj.Kind == schema.Stream {
+		return s.ProduceDocuments(ctx, t, nil, docs)
 	}
 	if err := checkDefaults(obj, docs); err != nil {
 		return Ack{}, err

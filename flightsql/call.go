@@ -11,8 +11,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/auth"
+	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/snapshot"
 )
@@ -24,6 +26,9 @@ const (
 	headerMaxEndpoints = "loam-max-endpoints"
 	headerToken        = "loam-consistency-token"
 	headerTokenOld     = "operon-consistency-token"
+	headerProducer     = "loam-producer-id"
+	headerEpoch        = "loam-producer-epoch"
+	headerSequence     = "loam-producer-sequence"
 	headerAuth         = "authorization"
 	headerCookie       = "cookie"
 	headerSetCookie    = "set-cookie"
@@ -42,6 +47,9 @@ type call struct {
 	session string
 	// maxEndpoints is the header's, 0 without one.
 	maxEndpoints int
+	// producer says which batch of which producer the first batch of a DoPut is; nil
+	// without one.
+	producer *loam.Producer
 }
 
 type callKey struct{}
@@ -80,6 +88,9 @@ func (s *Server) readCall(ctx context.Context) (*call, error) {
 			return nil, fail.New(fail.InvalidParameter, "header %s is %.40q; it is a number from 1 to %d", headerMaxEndpoints, text, maxEndpointsLimit)
 		}
 		c.maxEndpoints = n
+	}
+	if c.producer, err = engine.ProducerOf(func(name string) string { return last(md, name) }, headerProducer, headerEpoch, headerSequence); err != nil {
+		return nil, err
 	}
 	// A strong read sees every acknowledged write, so a token needs no waiting here.
 	if text := last(md, headerToken, headerTokenOld); text != "" {

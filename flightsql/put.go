@@ -153,6 +153,7 @@ func (s *Server) append(ctx context.Context, sess engine.Session, target loam.Ta
 			_ = grpc.SetTrailer(ctx, metadata.Pairs(headerToken, text))
 		}
 	}()
+	producer := callOf(ctx).producer
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -161,10 +162,11 @@ func (s *Server) append(ctx context.Context, sess engine.Session, target loam.Ta
 		if err != nil {
 			return count, err
 		}
-		ack, err := s.appendBatch(ctx, sess, target, rec)
+		ack, err := s.appendBatch(ctx, sess, target, producer, rec)
 		if err != nil {
 			return count, err
 		}
+		producer = producerAfter(producer, rec)
 		count += ack.Rows
 		token = token.Merge(ack.Token)
 		if err := acknowledged(ack); err != nil {
@@ -173,11 +175,24 @@ func (s *Server) append(ctx context.Context, sess engine.Session, target loam.Ta
 	}
 }
 
-func (s *Server) appendBatch(ctx context.Context, sess engine.Session, target loam.Target, rec arrow.RecordBatch) (loam.Ack, error) {
+// producerAfter is the producer for the batch behind rec: batches with rows count.
+func producerAfter(p *loam.Producer, rec arrow.RecordBatch) *loam.Producer {
+	if p == nil || rec.NumRows() == 0 {
+		return p
+	}
+	next := *p
+	next.Sequence++
+	return &next
+}
+
+func (s *Server) appendBatch(ctx context.Context, sess engine.Session, target loam.Target, p *loam.Producer, rec arrow.RecordBatch) (loam.Ack, error) {
 	if rec.NumRows() == 0 {
 		return loam.Ack{}, nil
 	}
 	s.metrics.moved("received", rec.NumRows())
+	if p != nil {
+		return sess.Produce(ctx, target, p, rec)
+	}
 	return sess.AppendRecords(ctx, target, rec)
 }
 

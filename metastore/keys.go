@@ -30,6 +30,7 @@ const (
 	prefixObject  = "/loam/object/"
 	prefixData    = "/loam/data/"
 	prefixLease   = "/loam/lease/"
+	prefixMaker   = "/loam/producer/"
 	partitionPart = "/p/"
 	linkPart      = "/l/"
 	tagsPart      = "tags"
@@ -45,6 +46,20 @@ func dataPrefix(id uint64) string    { return fmt.Sprintf("%s%016x/", prefixData
 func headKey(id uint64) string       { return dataPrefix(id) + "head" }
 func partKey(id uint64, p int) string {
 	return fmt.Sprintf("%s%016x%s%04x", prefixData, id, partitionPart, p)
+}
+
+// producerCountKey holds how many producers an object has; their rows follow it.
+func producerCountKey(id uint64) string { return fmt.Sprintf("%s%016x", prefixMaker, id) }
+func producerPrefix(id uint64) string   { return producerCountKey(id) + "/" }
+func producerKey(id uint64, producer string) string {
+	return producerPrefix(id) + url.PathEscape(producer)
+}
+
+// parseProducerKey is the producer of a producerKey of the object.
+func parseProducerKey(id uint64, key string) (producer string, ok bool) {
+	tail, ok := strings.CutPrefix(key, producerPrefix(id))
+	producer, err := url.PathUnescape(tail)
+	return producer, ok && err == nil
 }
 func secretKey(name string) string   { return prefixSecret + url.PathEscape(name) }
 func leaseRowKey(name string) string { return prefixLease + url.PathEscape(name) }

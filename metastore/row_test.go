@@ -64,6 +64,17 @@ var codecs = map[string]struct {
 		}
 		return p, encodeProgress(p)
 	}, func(r row) (any, error) { return decodeProgress(7, r) }},
+	"producer": {func(t *rapid.T) (any, []byte) {
+		p := Producer{ID: "p", Epoch: rapid.Uint64().Draw(t, "epoch"), Next: rapid.Uint64().Draw(t, "next"), LastTS: rapid.Int64().Draw(t, "ts")}
+		for range rapid.IntRange(0, ProducerBatches).Draw(t, "batches") {
+			b := Produced{Sequence: rapid.Uint64().Draw(t, "sequence"), TS: 5, WALKey: rapid.String().Draw(t, "key")}
+			for range rapid.IntRange(0, 3).Draw(t, "placed") {
+				b.Placed = append(b.Placed, Placed{Partition: 63, Base: rapid.Uint64().Draw(t, "base"), Records: 1<<31 - 1})
+			}
+			p.Recent = append(p.Recent, b)
+		}
+		return p, encodeProducer(p)
+	}, func(r row) (any, error) { return decodeProducer("p", r) }},
 	"lease": {func(t *rapid.T) (any, []byte) {
 		l := Lease{Key: "the key", Owner: rapid.String().Draw(t, "owner"), Epoch: 8, DeadlineMS: 9, Token: "t"}
 		return l, encodeLease(l)

@@ -43,6 +43,9 @@ func chunkLen(blocks []AppendBlock) int {
 		if b.Advance != nil {
 			extra += AdvanceRows
 		}
+		if b.Produce != nil {
+			extra += ProducerRows
+		}
 		if len(seen)+extra > MaxAppendPartitions {
 			return i
 		}
@@ -57,6 +60,7 @@ type sequencer struct {
 	result []AppendResult   // of the newest try
 	tries  [][]AppendResult // of those whose outcome is unknown
 	moved  map[uint64]bool  // links that the newest try moves
+	producers
 }
 
 func (s *db) appendChunk(ctx context.Context, blocks []AppendBlock) ([]AppendResult, error) {
@@ -75,6 +79,9 @@ func (q *sequencer) try(t *tx) error {
 	for _, b := range q.blocks {
 		if b.Advance != nil {
 			keys = append(keys, b.Advance.keys()...)
+		}
+		if b.Produce != nil {
+			keys = append(keys, producerKey(b.ObjectID, b.Produce.Producer), producerCountKey(b.ObjectID))
 		}
 		if b.moves() {
 			continue
@@ -98,6 +105,9 @@ func (q *sequencer) try(t *tx) error {
 			return err
 		}
 		parts[id] = &p
+	}
+	if err := q.loadProducers(t); err != nil {
+		return err
 	}
 	if t.maybe {
 		if done, err := q.resolve(t, parts); done || err != nil {
@@ -128,6 +138,7 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 			}
 			continue
 		}
+		var placed []Placed
 		for _, i := range members {
 			b := q.blocks[i]
 			if b.Advance != nil {
@@ -142,15 +153,20 @@ func (q *sequencer) assign(t *tx, parts map[partID]*PartitionState) error {
 			}
 			id := partID{b.ObjectID, b.Partition}
 			q.result[i] = parts[id].append(b, now)
+			placed = append(placed, Placed{b.Partition, q.result[i].Base, b.Records})
 			if !slices.Contains(touched, id) {
 				touched = append(touched, id)
 			}
+		}
+		if first := members[0]; q.blocks[first].Produce != nil {
+			q.produced(q.blocks[first], q.result[first].TS, placed)
 		}
 	}
 	if len(touched) == 0 && len(q.moved) == 0 {
 		t.ops = nil // nothing to write, also not the clock
 		return nil
 	}
+	q.putProducers(t)
 	for _, id := range touched {
 		key := partKey(id.object, id.partition)
 		t.get(key)
@@ -178,8 +194,25 @@ func groups(blocks []AppendBlock) [][]int {
 }
 
 // admit says why the blocks of a group cannot be appended, or nil. Blocks of one
-// partition are admitted as if those before them were in.
+// partition are admitted as if those before them were in. A batch that its producer
+// sends again gives a Duplicate.
 func (q *sequencer) admit(t *tx, members []int, parts map[partID]*PartitionState, floor string) error {
+	if first := q.blocks[members[0]]; first.Produce != nil {
+		if p := parts[partID{first.ObjectID, first.Partition}]; p == nil || p.Incarnation != first.Incarnation {
+			return errNoObject(first.ObjectID)
+		}
+		records := uint64(0)
+		for _, i := range members {
+			records += uint64(q.blocks[i].Records)
+		}
+		if err := q.admitProduce(first, records); err != nil {
+			return err
+		}
+	}
+	return q.admitBlocks(t, members, parts, floor)
+}
+
+func (q *sequencer) admitBlocks(t *tx, members []int, parts map[partID]*PartitionState, floor string) error {
 	var trial map[partID]*PartitionState
 	for n, i := range members {
 		b := q.blocks[i]
@@ -284,7 +317,10 @@ func (q *sequencer) judge(t *tx, try []AppendResult, parts map[partID]*Partition
 	out := unclear
 	for i, res := range try {
 		b := q.blocks[i]
-		said := [2]verdict{unclear, unclear}
+		said := [3]verdict{unclear, unclear, unclear}
+		if b.Produce != nil {
+			said[2] = q.judgeProduce(b, res)
+		}
 		if res.Err == nil && b.Advance != nil {
 			said[0] = b.Advance.judge(t)
 		}

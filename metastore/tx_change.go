@@ -243,6 +243,7 @@ func (k *changing) drop() error {
 		k.free(o.Namespace, o.Name)
 		k.t.del(objectKey(id))
 		k.t.delPrefix(dataPrefix(id))
+		k.t.delPrefix(producerCountKey(id))
 	}
 	for _, f := range k.Forget {
 		k.t.del(progressKey(f.Target, f.Link))

@@ -194,6 +194,9 @@ type AppendBlock struct {
 	// Advance, when set, moves a link's progress if and only if the block's group is
 	// appended. Such a block may have no records: then it only moves the link.
 	Advance *Advance
+	// Produce, when set, makes the block's group a batch of a producer, which is
+	// appended once. It stands at the first block of the group.
+	Produce *Produce
 	// Group ties blocks together, which are the parts of one statement: those of a
 	// call with the same number above 0 are appended all or none, in the place of
 	// the first of them. They share the error of the one that cannot be appended.
@@ -332,6 +335,12 @@ type Store interface {
 	// it is CommitUnknown. Blocks over more than MaxAppendPartitions partitions
 	// are split: then a part may be in, as the results tell.
 	Append(ctx context.Context, blocks []AppendBlock) ([]AppendResult, error)
+	// Producers are those of an object that are remembered, in the order of their
+	// names as keys.
+	Producers(ctx context.Context, objectID uint64) ([]Producer, error)
+	// ForgetProducers drops those whose last batch has an ingest time (microseconds)
+	// below before, and says how many.
+	ForgetProducers(ctx context.Context, objectID uint64, before int64) (int, error)
 	// Heads is the state of one object at one revision.
 	Heads(ctx context.Context, objectID uint64) (Head, []PartitionState, int64, error)
 	// Snapshot is the state of several objects at one revision.

@@ -18,6 +18,7 @@ var masks = []struct {
 	{regexp.MustCompile(`v1:[A-Za-z0-9_-]+`), `v1:…`},
 	{regexp.MustCompile(`Loam-Unapplied-Records: [0-9]+`), `Loam-Unapplied-Records: 0`},
 	{regexp.MustCompile(`(\.\d{6})\d{2,}`), `$1`}, // the last digits of scores are the processor's
+	{regexp.MustCompile(`"(_ingest_ts|timestamp)":"20[^"]*\.[0-9]+Z"`), `"$1":"…"`},
 	{regexp.MustCompile(`"build":\{[^}]*\}`), `"build":{}`},
 }
 

@@ -92,31 +92,33 @@ func ackHeaders(h http.Header, ack loam.Ack) {
 
 // listOf keeps each document's bytes as they came: of an array, of
 // {"documents": […]}, or of one document.
-func listOf(data []byte) ([][]byte, error) {
+func listOf(data []byte) ([][]byte, error) { return listIn(data, "documents") }
+
+// listIn is listOf for a list of records, say, in the member records.
+func listIn(data []byte, what string) ([][]byte, error) {
 	data = bytes.TrimSpace(data)
 	if !json.Valid(data) {
 		var whole json.RawMessage
 		return nil, fail.Wrap(fail.BadRequest, json.Unmarshal(data, &whole), "the body is not JSON")
 	}
 	if data[0] == '{' {
-		var in struct {
-			Documents json.RawMessage `json:"documents"`
-		}
+		var in map[string]json.RawMessage
 		if err := json.Unmarshal(data, &in); err != nil {
 			return nil, fail.Wrap(fail.BadRequest, err, "the body")
 		}
-		if !bytes.HasPrefix(in.Documents, []byte("[")) {
+		if !bytes.HasPrefix(in[what], []byte("[")) {
 			return [][]byte{data}, nil
 		}
-		if err := scan.Strict(data, &in, []string{"documents"}); err != nil {
+		if err := scan.Strict(data, &in, []string{what}); err != nil {
 			return nil, err
 		}
-		data = in.Documents
+		data = in[what]
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil || data[0] != '[' {
-		return nil, fail.New(fail.BadRequest, "the body holds no documents").
-			WithHint("Send a document, [{…}, …] or {\"documents\": [{…}, …]}; or a document a line as %s.", mediaNDJSON)
+		one := strings.TrimSuffix(what, "s")
+		return nil, fail.New(fail.BadRequest, "the body holds no %s", what).
+			WithHint("Send a %s, [{…}, …] or {\"%s\": [{…}, …]}; or a %s a line as %s.", one, what, one, mediaNDJSON)
 	}
 	docs := make([][]byte, len(list))
 	for i, d := range list {

@@ -63,6 +63,7 @@ type objectJSON struct {
 	Partitions    int               `json:"partitions"`
 	Dynamic       bool              `json:"dynamic"`
 	Options       map[string]string `json:"options"`
+	Key           string            `json:"key,omitempty"`   // of a stream: the field that says the partition
 	Query         string            `json:"query,omitempty"` // of a view
 }
 
@@ -88,6 +89,9 @@ func objectOf(o *schema.Object) objectJSON {
 	}
 	for _, k := range o.Key {
 		out.PrimaryKey = append(out.PrimaryKey, o.Fields[k].Name)
+	}
+	if at := o.Route(); at >= 0 {
+		out.Key = o.Fields[at].Name
 	}
 	if o.Query != nil {
 		out.Query = o.Query.Text

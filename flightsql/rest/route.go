@@ -99,7 +99,7 @@ func (a *api) table() []endpoint {
 	var out []endpoint
 	for _, list := range [][]endpoint{
 		a.sqlRoutes(), a.searchRoutes(), a.documentRoutes(),
-		a.objectRoutes("collections"), a.objectRoutes("tables"), a.objectRoutes("streams"), a.objectRoutes("views"), a.namespaceRoutes(), a.scanRoutes(), a.serverRoutes(),
+		a.objectRoutes("collections"), a.objectRoutes("tables"), a.objectRoutes("streams"), a.recordRoutes(), a.objectRoutes("views"), a.namespaceRoutes(), a.scanRoutes(), a.serverRoutes(),
 	} {
 		out = append(out, list...)
 	}

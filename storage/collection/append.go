@@ -2,6 +2,7 @@ package collection
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -10,6 +11,7 @@ import (
 	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/snapshot"
+	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/wal"
 )
 
@@ -26,33 +28,52 @@ func Partition(key string, partitions int) int {
 // that covers them. Errors: BacklogFull with RetryAfter; CommitUnknown when the
 // outcome could not be learned; UndefinedTable when the object was dropped.
 func (c *Collection) Append(ctx context.Context, r *Rows) (snapshot.Token, error) {
+	got, err := c.Send(ctx, r, nil)
+	return got.Token, err
+}
+
+// Receipt says what an append did.
+type Receipt struct {
+	Token snapshot.Token
+	// Placed says where the records lie, in the order of the partitions.
+	Placed []metastore.Placed
+	// Duplicate is set for a batch of a producer that had been appended before:
+	// nothing was appended now, and the receipt is that of then.
+	Duplicate bool
+}
+
+// Send is Append that says where the records lie. With p it is a batch of a producer,
+// appended once however often it is sent. Errors beside those of Append:
+// ProducerFenced, ProducerGap; Exhausted when too many producers are remembered;
+// TooLarge for a producer's batch that is more than one write of the log takes.
+func (c *Collection) Send(ctx context.Context, r *Rows, p *metastore.Produce) (Receipt, error) {
 	leave, err := c.seq.share(ctx, "the append")
 	if err != nil {
-		return snapshot.Token{}, err
+		return Receipt{}, err
 	}
 	defer leave()
-	return c.append(ctx, r, nil)
+	return c.append(ctx, r, nil, p)
 }
 
 // append sequences the rows in one transaction, or, when they are more than the
 // log takes at once, in several, one after the other. With expect set they must
 // fit one, and a partition that has moved past its bound gives Conflict and
 // nothing is written.
-func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snapshot.Token, error) {
+func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64, p *metastore.Produce) (Receipt, error) {
 	obj := c.Object()
 	if err := c.admit(); err != nil {
-		return snapshot.Token{}, err
+		return Receipt{}, err
 	}
 	r, err := r.fit(obj)
 	if err != nil {
-		return snapshot.Token{}, err
+		return Receipt{}, err
 	}
 	if err := c.checkRecords(obj, r); err != nil {
-		return snapshot.Token{}, err
+		return Receipt{}, err
 	}
 	blocks, err := c.blocks(obj, r)
 	if err != nil {
-		return snapshot.Token{}, err
+		return Receipt{}, err
 	}
 	if expect != nil {
 		seen := map[int]bool{}
@@ -65,16 +86,19 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64) (snap
 	}
 	groups := cutGroups(blocks)
 	if expect != nil && len(groups) > 1 {
-		return snapshot.Token{}, fail.New(fail.TooLarge, "the statement changes more of %s than %d MiB at once", obj.Name, wal.MaxAppendBytes>>20).
+		return Receipt{}, fail.New(fail.TooLarge, "the statement changes more of %s than %d MiB at once", obj.Name, wal.MaxAppendBytes>>20).
 			WithHint("Narrow its WHERE and run it in parts.")
 	}
-	token := snapshot.Token{ObjectID: obj.ID, Incarnation: obj.Incarnation, Offsets: make([]uint64, obj.Partitions)}
+	if p != nil && len(groups) > 1 {
+		return Receipt{}, fail.New(fail.TooLarge, "a batch of a producer has at most %d MiB", wal.MaxAppendBytes>>20).WithHint("Send it in several batches.")
+	}
+	out := Receipt{Token: snapshot.Token{ObjectID: obj.ID, Incarnation: obj.Incarnation, Offsets: make([]uint64, obj.Partitions)}}
 	for _, g := range groups {
-		if err := c.sequence(ctx, obj, g, token.Offsets); err != nil {
-			return snapshot.Token{}, err
+		if err := c.sequence(ctx, obj, g, p, &out); err != nil {
+			return Receipt{}, err
 		}
 	}
-	return token, nil
+	return out, nil
 }
 
 // block is a run of rows on its way into the log and the tail.
@@ -105,15 +129,28 @@ func cutGroups(blocks []block) [][]block {
 	return append(out, blocks[from:])
 }
 
-// sequence appends blocks, publishes their records to the tails and raises the offsets.
-func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []block, offsets []uint64) error {
+// sequence appends blocks, publishes their records to the tails and says in out where
+// they lie.
+func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []block, p *metastore.Produce, out *Receipt) error {
 	c.flying.Add(1)
 	defer c.flying.Add(-1)
-	results, err := c.deps.Log.Append(ctx, logBlocks(blocks))
+	var results []wal.Result
+	var err error
+	if p != nil {
+		results, err = c.deps.Log.Produce(ctx, logBlocks(blocks), *p)
+	} else {
+		results, err = c.deps.Log.Append(ctx, logBlocks(blocks))
+	}
 	if err != nil {
 		return err
 	}
 	for i, res := range results {
+		var before *metastore.Duplicate
+		if errors.As(res.Err, &before) {
+			out.Duplicate = true
+			out.place(before.Before.Placed...)
+			return nil
+		}
 		if res.Err != nil {
 			return res.Err
 		}
@@ -127,9 +164,23 @@ func (c *Collection) sequence(ctx context.Context, obj *schema.Object, blocks []
 			return err
 		}
 		fault.Point("append/published")
-		offsets[b.Partition] = max(offsets[b.Partition], res.Base+uint64(b.Records))
+		out.place(metastore.Placed{Partition: b.Partition, Base: res.Base, Records: b.Records})
 	}
 	return nil
+}
+
+// place adds records to the receipt; what follows the records before it is one run
+// with them.
+func (r *Receipt) place(placed ...metastore.Placed) {
+	for _, at := range placed {
+		end := at.Base + uint64(at.Records)
+		r.Token.Offsets[at.Partition] = max(r.Token.Offsets[at.Partition], end)
+		if k := len(r.Placed) - 1; k >= 0 && r.Placed[k].Partition == at.Partition && r.Placed[k].Base+uint64(r.Placed[k].Records) == at.Base {
+			r.Placed[k].Records += at.Records
+			continue
+		}
+		r.Placed = append(r.Placed, at)
+	}
 }
 
 // blocks cuts the rows by partition and size and encodes them.
@@ -219,7 +270,8 @@ func (c *Collection) appendExpect(ctx context.Context, r *Rows, bounds []uint64,
 			}
 		}
 	}
-	return c.append(ctx, r, bounds)
+	out, err := c.append(ctx, r, bounds, nil)
+	return out.Token, err
 }
 
 func (c *Collection) touchedKeys(r *Rows) []string {

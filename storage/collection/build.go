@@ -226,3 +226,8 @@ func KeysOf(obj *schema.Object, cols []*vec.Vector, n int) ([]string, error) {
 	}
 	return out, nil
 }
+
+// RecordColumns are JSON records of a stream as columns; see source.RecordColumns.
+func RecordColumns(obj *schema.Object, docs [][]byte) (cols []*vec.Vector, given [][]bool, to []int32, err error) {
+	return source.RecordColumns(obj, docs)
+}

@@ -15,6 +15,8 @@ type RecordRange struct {
 	Partition int
 	// From is the first offset that is wanted.
 	From uint64
+	// Oldest begins at the oldest record that is kept, if From is older.
+	Oldest bool
 	// Rows is the most rows of the answer, 0 for vec.ChunkRows; Bytes ends it after the
 	// row that reaches it, 0 for 8 MiB.
 	Rows  int
@@ -56,7 +58,11 @@ func (s *Snapshot) Records(ctx context.Context, r RecordRange) (*RecordRun, erro
 		return nil, noPartition(s.obj, r.Partition)
 	}
 	bound := s.bounds[r.Partition]
-	if oldest := s.Oldest()[r.Partition]; r.From < oldest {
+	oldest := s.Oldest()[r.Partition]
+	if r.Oldest {
+		r.From = max(r.From, oldest)
+	}
+	if r.From < oldest {
 		return nil, fail.New(fail.OffsetExpired, "offset %d of partition %d of %s is no longer kept; the oldest is %d", r.From, r.Partition, s.obj.Name, oldest).
 			WithHint("Read from offset %d, or give the stream a longer retention.", oldest)
 	}

@@ -93,7 +93,7 @@ func (l *Log) poke() {
 // CommitUnknown, when the reply of the metastore was lost for good, or when ctx
 // ended while the flush was under way. The flush goes on in that case.
 func (l *Log) Append(ctx context.Context, blocks []Block) ([]Result, error) {
-	return l.append(ctx, blocks, nil)
+	return l.append(ctx, blocks, nil, nil)
 }
 
 // AppendLinked appends a batch of a link: the blocks, of any objects, are appended
@@ -102,7 +102,7 @@ func (l *Log) Append(ctx context.Context, blocks []Block) ([]Result, error) {
 // ErrLinkMoved and ErrLinkChanged.
 func (l *Log) AppendLinked(ctx context.Context, blocks []Block, a *metastore.Advance) ([]Result, error) {
 	if len(blocks) > 0 {
-		return l.append(ctx, blocks, a)
+		return l.append(ctx, blocks, a, nil)
 	}
 	res, err := l.meta.Append(ctx, []metastore.AppendBlock{{Advance: a}})
 	if err == nil {
@@ -111,12 +111,20 @@ func (l *Log) AppendLinked(ctx context.Context, blocks []Block, a *metastore.Adv
 	return nil, err
 }
 
-func (l *Log) append(ctx context.Context, blocks []Block, a *metastore.Advance) ([]Result, error) {
+// Produce is Append of a batch of a producer: the blocks, all of one object, are
+// appended once however often they come. Errors beside those of Append, also in the
+// results: metastore's for sequences, and a metastore.Duplicate, which says where the
+// batch lies.
+func (l *Log) Produce(ctx context.Context, blocks []Block, p metastore.Produce) ([]Result, error) {
+	return l.append(ctx, blocks, nil, &p)
+}
+
+func (l *Log) append(ctx context.Context, blocks []Block, a *metastore.Advance, p *metastore.Produce) ([]Result, error) {
 	r, err := newRequest(blocks)
 	if err != nil || len(blocks) == 0 {
 		return nil, err
 	}
-	r.advance = a
+	r.advance, r.produce = a, p
 	if err := l.pending.Acquire(ctx, r.bytes); err != nil {
 		return nil, fail.Ended(ctx, "the append")
 	}
@@ -296,7 +304,7 @@ func (l *Log) flush(ctx context.Context, f *flight, regions []region) ([]metasto
 			Records: refs[i].Records, Bytes: g.bytes, WALKey: key, Off: refs[i].Off, Len: refs[i].Len, Checksum: refs[i].Checksum,
 			Group: f.groupOf(i)}
 		if i < len(f.expect) {
-			blocks[i].Expect, blocks[i].Advance = f.expect[i], f.advance[i]
+			blocks[i].Expect, blocks[i].Advance, blocks[i].Produce = f.expect[i], f.advance[i], f.produce[i]
 		}
 	}
 	results, err := l.sequence(ctx, blocks)

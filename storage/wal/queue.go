@@ -16,6 +16,7 @@ type request struct {
 	ids     []ulid.ULID        // incarnations, parsed
 	bytes   int64              // payload
 	advance *metastore.Advance // of a link's batch, or nil
+	produce *metastore.Produce // of a producer's batch, or nil
 	results []Result
 	err     error
 	done    chan struct{} // closed when results or err are set
@@ -92,8 +93,9 @@ type flight struct {
 	expect   []*uint64            // of planned
 	group    []int                // of planned
 	advance  []*metastore.Advance // of planned; set for the first region of a link's batch
-	advances int
-	groups   int // planned requests so far
+	produce  []*metastore.Produce // of planned; set for the first region of a producer's batch
+	extra    int                  // rows beside the partitions that the planned requests take
+	groups   int                  // planned requests so far
 	plain    []region
 	plainAt  map[target]int
 	slots    [][]slot // per request and block; region counts planned and plain apart
@@ -119,16 +121,25 @@ func (f *flight) fits(r *request, flushBytes int64) bool {
 			return false
 		}
 	}
-	if r.advance != nil {
-		fresh += metastore.AdvanceRows
-	}
-	return len(f.records)+fresh+metastore.AdvanceRows*f.advances <= metastore.MaxAppendPartitions
+	return len(f.records)+fresh+f.extra+r.extra() <= metastore.MaxAppendPartitions
 }
 
-// planned reports whether the request stands alone: it moves a link, or a block
-// carries an expectation.
-func (r *request) planned() bool {
+// extra is the number of rows that the request takes beside its partitions.
+func (r *request) extra() int {
+	n := 0
 	if r.advance != nil {
+		n += metastore.AdvanceRows
+	}
+	if r.produce != nil {
+		n += metastore.ProducerRows
+	}
+	return n
+}
+
+// planned reports whether the request stands alone: it moves a link, is a batch of a
+// producer, or a block carries an expectation.
+func (r *request) planned() bool {
+	if r.advance != nil || r.produce != nil {
 		return true
 	}
 	for _, b := range r.blocks {
@@ -144,9 +155,7 @@ func (f *flight) add(r *request) {
 	if planned {
 		f.groups++
 	}
-	if r.advance != nil {
-		f.advances++
-	}
+	f.extra += r.extra()
 	first := len(f.planned)
 	slots := make([]slot, len(r.blocks))
 	for i, b := range r.blocks {
@@ -156,6 +165,9 @@ func (f *flight) add(r *request) {
 	}
 	if r.advance != nil {
 		f.advance[first] = r.advance
+	}
+	if r.produce != nil {
+		f.produce[first] = r.produce
 	}
 	f.requests = append(f.requests, r)
 	f.slots = append(f.slots, slots)
@@ -170,6 +182,7 @@ func (f *flight) place(t target, b Block, planned bool) slot {
 		f.expect = append(f.expect, b.Expect)
 		f.group = append(f.group, f.groups)
 		f.advance = append(f.advance, nil)
+		f.produce = append(f.produce, nil)
 		return slot{region: -len(f.planned)} // the n-th planned region is -n
 	}
 	at, ok := f.plainAt[t]

@@ -47,6 +47,9 @@ type Settings interface {
 type Writer interface {
 	AppendRecords(ctx context.Context, t loam.Target, rec arrow.RecordBatch) (loam.Ack, error)
 	AppendDocuments(ctx context.Context, t loam.Target, docs [][]byte) (loam.Ack, error)
+	Produce(ctx context.Context, t loam.Target, p *loam.Producer, rec arrow.RecordBatch) (loam.Ack, error)
+	ProduceDocuments(ctx context.Context, t loam.Target, p *loam.Producer, docs [][]byte) (loam.Ack, error)
+	ReadRecords(ctx context.Context, t loam.Target, r loam.RecordRange) (*loam.RecordRun, error)
 	PrepareIngest(ctx context.Context, t loam.Target, s *arrow.Schema, m loam.IngestMode) (*schema.Object, error)
 }
 

@@ -172,6 +172,18 @@ func (s *session) AppendRecords(_ context.Context, _ loam.Target, rec arrow.Reco
 	return s.engine.Append(rec.NumRows())
 }
 
+func (s *session) Produce(ctx context.Context, t loam.Target, _ *loam.Producer, rec arrow.RecordBatch) (loam.Ack, error) {
+	return s.AppendRecords(ctx, t, rec)
+}
+
+func (s *session) ProduceDocuments(ctx context.Context, t loam.Target, _ *loam.Producer, docs [][]byte) (loam.Ack, error) {
+	return s.AppendDocuments(ctx, t, docs)
+}
+
+func (s *session) ReadRecords(context.Context, loam.Target, loam.RecordRange) (*loam.RecordRun, error) {
+	return &loam.RecordRun{}, nil
+}
+
 func (s *session) AppendDocuments(_ context.Context, _ loam.Target, docs [][]byte) (loam.Ack, error) {
 	return s.engine.Append(int64(len(docs)))
 }
