@@ -93,6 +93,11 @@ SEED ?= 1
 history: ## histories of two nodes under faults on simulated time, checked with porcupine: HISTORIES of them from SEED on (10,000: a quarter of an hour)
 	@$(GO) test -count=1 ./conformance/history -run '^TestHistories$$' -histories $(HISTORIES) -seed $(SEED) -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
+LINK_ROUNDS ?= 500
+
+link-adversary: ## rounds of links whose workers are overtaken, killed and lose replies: each record exactly once (500: 5 minutes), and that doing it wrong is noticed
+	@$(GO) test -count=1 . -run '^TestLink(Adversary|Controls)$$' -links $(LINK_ROUNDS) -link-seed $(SEED) -timeout 0 -v | awk '/link-adversary: / {sub(/.*link-adversary: /, "link-adversary: "); last=$$0; next} /_test.go:|panic:/ {sub(/^ +/, ""); print} /^--- FAIL/ {f=1} END {print last; exit f || last !~ / 0 failed/}'
+
 bench-flight: ## CPU per byte of results over Flight against arrow-go's writer: 4 M rows or 1 GiB a case, five runs each (minutes)
 	@$(GO) test -count=1 ./flightsql -run '^TestFlightBench$$' -flight -v -timeout 30m | \
 		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-flight: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
