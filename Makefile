@@ -87,6 +87,10 @@ ENDS ?= 1
 crash-points: ## end the machine at every named place between two steps, before and after what follows; ENDS times each (one: a minute; POINT='…' for one place)
 	@$(GO) test -count=1 -tags loamfault ./conformance/crash -run '^TestPoints$$$$' -ends $(ENDS) $(if $(POINT),-point '$(POINT)') -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
+.PHONY: mutation-control
+mutation-control: ## break the code in one place after the other; the suites must notice each (a quarter of an hour; MUTANT=… for one)
+	@$(GO) test -count=1 ./conformance/mutation -run '^TestMutants$$' $(if $(MUTANT),-mutant $(MUTANT),-mutants) -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
+
 HISTORIES ?= 10000
 SEED ?= 1
 

@@ -64,6 +64,7 @@ cmd/loam/internal/shell < . internal planner ; arrow readline width term sys
 conformance/crash < ;
 conformance/firsthour < ;
 conformance/history < ;
+conformance/mutation < ;
 `
 
 // modules are the third-party modules by the short names of the policy.

@@ -95,8 +95,10 @@ func (c *client) one(ctx context.Context, i *instance) {
 		c.writeIf(ctx, i)
 	case n < 70:
 		c.strong(ctx, i)
-	case n < 76:
+	case n < 75:
 		c.byToken(ctx, i)
+	case n < 76:
+		c.byLaterToken(ctx, i)
 	case n < 83:
 		c.again(ctx, i)
 	case n < 87:
@@ -275,6 +277,27 @@ func (c *client) byToken(ctx context.Context, i *instance) {
 				c.w.violation("a read of %s after its token has %v, the token %v", c.name, s.bounds, c.token.Offsets)
 			}
 		}
+	}
+}
+
+// byLaterToken waits for what nobody has written yet, in one partition.
+func (c *client) byLaterToken(ctx context.Context, i *instance) {
+	s := c.strong(ctx, i)
+	if s == nil {
+		return
+	}
+	p := c.w.rand(len(s.bounds))
+	later := snapshot.Token{ObjectID: c.w.obj.ID, Incarnation: c.w.obj.Incarnation, Offsets: slices.Clone(s.bounds)}
+	later.Offsets[p] += 1 + uint64(c.w.rand(3))
+	call := c.w.tick()
+	if err := i.c.WaitToken(ctx, later, 20*time.Millisecond); err != nil {
+		if !fail.Is(err, fail.ConsistencyTimeout) {
+			c.allowed("wait for a later token", i, call, err)
+		}
+		return
+	}
+	if s := c.strong(ctx, i); s != nil && s.bounds[p] < later.Offsets[p] {
+		c.w.violation("a wait of %s for %v is over, and a read has %v", c.name, later.Offsets, s.bounds)
 	}
 }
 
