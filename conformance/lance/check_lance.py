@@ -9,6 +9,7 @@ exits with 1 if any check failed.
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import shutil
@@ -186,9 +187,29 @@ def check_missing_deletion_file(case: Case, want: pa.Table) -> None:
         raise AssertionError("rows came back although a deletion file is gone")
 
 
+def check_read_only(case: Case, want: pa.Table) -> None:
+    """Clients read Loam's datasets but cannot write them, nor clean them up."""
+    with tempfile.TemporaryDirectory() as tmp:
+        copy = os.path.join(tmp, "copy")
+        shutil.copytree(case["uri"], copy)
+        schema = lance.dataset(copy).schema
+        for mode in ("append", "overwrite"):
+            try:
+                lance.write_dataset(schema.empty_table(), copy, mode=mode)
+            except OSError:
+                continue
+            raise AssertionError(f"{mode} is not refused")
+        try:
+            lance.dataset(copy).cleanup_old_versions(older_than=datetime.timedelta(0), delete_unverified=True)
+        except OSError:
+            pass  # pylance 14 refuses; 12 finds nothing to remove
+        assert len(os.listdir(os.path.join(copy, "_versions"))) == 2
+        same(lance.dataset(copy, version=int(case["version"])).to_table(), want, "after a cleanup")
+
+
 CHECKS: list[Callable[[Case, pa.Table], None]] = [
     check_first_version, check_rows, check_row_addresses, check_fragments, check_filters,
-    check_take, check_nearest, check_tag, check_export, check_missing_deletion_file,
+    check_take, check_nearest, check_tag, check_export, check_missing_deletion_file, check_read_only,
 ]
 
 

@@ -191,8 +191,8 @@ TYPES: dict[str, tuple[pa.DataType, Value, int, dict[str, str]]] = {
 }
 
 
-# The client ends its process over its own files of these types (a nullable struct
-# around a list of long values): only their rows are written, for Loam to store.
+# pylance 12 fails over its own files of these types (a nullable struct around a list
+# of long values), or ends its process: only their rows are written, for Loam to store.
 FATAL = {"struct_list_long", "struct_list_wide", "struct_list_20k"}
 
 
@@ -317,8 +317,32 @@ UNFROZEN = {
 }
 
 
+# Types of the small frozen files, whose every byte is damaged in turn.
+SMALLEST = [
+    "bool", "int32", "string", "lang", "large_binary", "decimal128", "vector_holes", "list_string", "list_list", "struct", "map", "dictionary",
+    "null", "packed", "packed_text", "blob", "runs", "constant",
+]
+
+
+def smallest(directory: str, version: str) -> None:
+    fields, arrays = [], []
+    for name in SMALLEST:
+        kind, _, _, metadata = TYPES[name]
+        nulls = 0.0 if version == "2.0" and name in ("struct", "packed") else 0.2
+        array = column(name, 40, nulls)
+        if name == "large_binary":
+            array = pa.array([b"ab" * 130 if i % 3 else None for i in range(40)], kind)
+        if attempt("/tmp/frozen", lambda n=name, a=array: write_one("/tmp/frozen", n, a, version)):
+            fields.append(pa.field(name, kind, metadata=metadata or None))
+            arrays.append(array)
+    schema = pa.schema(fields)
+    with LanceFileWriter(f"{directory}/small-{version}.lance", schema, version=version) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
 def fixture(directory: str) -> int:
     for version in VERSIONS:
+        smallest(directory, version)
         fields, arrays = [], []
         for name, (kind, _, _, metadata) in TYPES.items():
             array = column(name, 520, 0.1)
@@ -335,8 +359,50 @@ def fixture(directory: str) -> int:
     return 0
 
 
+def oddities(root: pathlib.Path) -> None:
+    """Datasets after public reports of wrong reads: each once went wrong in some reader."""
+
+    def done(name: str) -> None:
+        save(str(root / f"{name}.arrow"), lance.dataset(str(root / f"{name}.lance")).to_table())
+
+    # Some fragments under a base path of their own.
+    base = root / "bases-place"
+    base.mkdir()
+    uri = str(root / "bases.lance")
+    ids = pa.table({"id": pa.array(range(150), pa.int64())})
+    place = lance.DatasetBasePath(str(base), name="place", is_dataset_root=False)
+    lance.write_dataset(ids.slice(0, 100), uri, initial_bases=[place], target_bases=["place"])
+    lance.write_dataset(ids.slice(100), uri, mode="append")
+    done("bases")
+    # An upsert of some columns, whose first values are all null.
+    uri = str(root / "upsert.lance")
+    rows = range(3000)
+    lance.write_dataset(pa.table({
+        "id": pa.array(rows, pa.int64()),
+        "b": pa.array([None if i < 1000 or i % 2 else b"x" * (i % 40) for i in rows], pa.large_binary()),
+        "s": pa.array([f"s{i}" for i in rows]),
+    }), uri, data_storage_version="2.2", max_rows_per_file=1000)
+    fresh = pa.table({"id": pa.array(range(500, 1500), pa.int64()), "b": pa.array([b"new" if i % 3 else None for i in range(1000)], pa.large_binary())})
+    lance.dataset(uri).merge_insert("id").when_matched_update_all().execute(fresh)
+    done("upsert")
+    # Lists with nulls in some fragments only, and a fragment without any value.
+    uri = str(root / "uneven.lance")
+    for k, hole in enumerate((0, 3, 1)):
+        part = pa.table({"l": pa.array([None if hole and i % hole == 0 else [float(i)] * (i % 4) for i in range(700)], pa.list_(pa.float32()))})
+        lance.write_dataset(part, uri, mode="append" if k else "create", data_storage_version="2.2")
+    done("uneven")
+    # A dictionary that fills its int8 indices, with nulls.
+    for version in VERSIONS:
+        uri = str(root / f"full-{version}.lance")
+        words = pa.array([None if i % 11 == 5 else f"word {i % 127}" for i in range(2000)]).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+        lance.write_dataset(pa.table({"w": words}), uri, data_storage_version=version)
+        table = lance.dataset(uri).to_table()
+        save(str(root / f"full-{version}.arrow"), pa.table({"w": plain(table["w"])}))
+
+
 def tables(directory: str) -> int:
     root = pathlib.Path(directory)
+    oddities(root)
     for version in VERSIONS:
         for stable in (False, True):
             rows = pa.table({

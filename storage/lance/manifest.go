@@ -42,6 +42,10 @@ const (
 	FlagBasePaths     = 1 << 4
 	flagNoTransaction = 1 << 5
 	knownFlags        = FlagDeletionFiles | FlagStableRowIDs | flagV2Deprecated | FlagTableConfig | FlagBasePaths | flagNoTransaction
+	// FlagReadOnly is a writer flag that no Lance client knows. With it they read the
+	// dataset, but refuse to append, overwrite, delete, index or clean up; a cleanup
+	// would remove every file, as it does not see detached versions.
+	FlagReadOnly = 1 << 62
 )
 
 // Format names in manifests.
@@ -74,7 +78,7 @@ func NewManifest(fields []Field, version uint64, at time.Time) *Manifest {
 	return &Manifest{
 		Fields: fields, Version: version, Timestamp: at,
 		Writer:     pb.WriterVersion{Library: writerLibrary, Version: writerVersion},
-		FileFormat: fileFormat, FileVersion: fileVersion,
+		FileFormat: fileFormat, FileVersion: fileVersion, WriterFlags: FlagReadOnly,
 	}
 }
 
@@ -100,7 +104,7 @@ func SetFragments(m *Manifest, fragments []Fragment, maxID uint32) {
 	if len(m.BasePaths) > 0 {
 		flags |= FlagBasePaths
 	}
-	m.ReaderFlags, m.WriterFlags = flags, flags
+	m.ReaderFlags, m.WriterFlags = flags, flags|FlagReadOnly
 }
 
 // EncodeManifest is the manifest as a file. Whatever [ValidateManifest] refuses is

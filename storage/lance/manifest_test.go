@@ -34,7 +34,7 @@ func sampleManifest(t testing.TB) *lance.Manifest {
 
 func TestManifestFile(t *testing.T) {
 	want := sampleManifest(t)
-	if want.ReaderFlags != lance.FlagDeletionFiles || *want.MaxFragmentID != 5 {
+	if want.ReaderFlags != lance.FlagDeletionFiles || want.WriterFlags != lance.FlagDeletionFiles|lance.FlagReadOnly || *want.MaxFragmentID != 5 {
 		t.Errorf("flags %d, highest fragment %d", want.ReaderFlags, *want.MaxFragmentID)
 	}
 	b, err := lance.EncodeManifest(want)
@@ -64,7 +64,7 @@ func TestEmptyVersion(t *testing.T) {
 	must(t, err)
 	m, err := lance.DecodeManifest(b)
 	must(t, err)
-	if m.Version != 1 || m.MaxFragmentID != nil || m.ReaderFlags != 0 || m.WriterFlags != 0 || m.FileVersion != "2.1" || m.Writer.Library != "loam" || !m.Timestamp.Equal(day) {
+	if m.Version != 1 || m.MaxFragmentID != nil || m.ReaderFlags != 0 || m.WriterFlags != lance.FlagReadOnly || m.FileVersion != "2.1" || m.Writer.Library != "loam" || !m.Timestamp.Equal(day) {
 		t.Errorf("manifest %+v", m)
 	}
 }
@@ -302,7 +302,7 @@ func TestExportManifest(t *testing.T) {
 	before, err := json.Marshal(m)
 	must(t, err)
 	out := lance.ExportManifest(m, "s3://bucket/docs.lance", day)
-	if out.Version != 1 || out.ReaderFlags != lance.FlagDeletionFiles|lance.FlagBasePaths || len(out.BasePaths) != 1 || !out.BasePaths[0].IsDatasetRoot {
+	if out.Version != 1 || out.ReaderFlags != lance.FlagDeletionFiles|lance.FlagBasePaths || out.WriterFlags&lance.FlagReadOnly == 0 || len(out.BasePaths) != 1 || !out.BasePaths[0].IsDatasetRoot {
 		t.Errorf("%+v", out)
 	}
 	for _, f := range out.Fragments {

@@ -318,7 +318,7 @@ func writeForm(path string, rec arrow.RecordBatch, opts lance.WriterOptions) err
 }
 
 // matrixTables reads the client's datasets: deletion files of both kinds, stable row
-// ids, tags, columns that were added, rows that were updated.
+// ids, tags, base paths, columns that were added, rows that were updated.
 func matrixTables(t *testing.T, dir string, total *score) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.arrow"))
@@ -328,7 +328,12 @@ func matrixTables(t *testing.T, dir string, total *score) {
 	}
 	for _, path := range names {
 		name, tag, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".arrow"), "@")
-		if err := tableEqual(storeAt(t, filepath.Join(dir, name+".lance")), lance.At{Tag: tag}, readAllIPC(t, path)); err != nil {
+		store := storeAt(t, filepath.Join(dir, name+".lance"))
+		place := filepath.Join(dir, name+"-place")
+		if _, err := os.Stat(place); err == nil {
+			store.bases = map[string]*dirStore{place: storeAt(t, place)}
+		}
+		if err := tableEqual(store, lance.At{Tag: tag}, readAllIPC(t, path)); err != nil {
 			total.fault(t, path, "%v", err)
 			continue
 		}

@@ -42,7 +42,7 @@ const longFixed = 1024
 
 // zipped says whether the page is full-zip: each value a range of its own. Vectors
 // are, but for those of booleans and the short ones below a list. Nothing is below a
-// nullable struct around a list: the Lance client ends its process over such a page.
+// nullable struct around a list: Lance 12 fails, or ends its process, over such a page.
 func (s *segment) zipped() bool {
 	sh := &s.leaf.shape
 	switch {
