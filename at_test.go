@@ -91,6 +91,14 @@ func story(t *testing.T) (*past, []time.Time, []string) {
 	return p, times, tokens
 }
 
+// Before the first version an object is empty at any time.
+func TestAtBeforeTheFirstVersion(t *testing.T) {
+	p := newPast(t, loam.Config{})
+	p.do("CREATE TABLE t (a INT) WITH (partitions = 2)")
+	p.want("SELECT a FROM t AT (TIMESTAMP => now())", "")
+	p.want("SELECT a FROM t AT (VERSION => 0)", "")
+}
+
 // Every way of asking gives the rows of then, whatever came since.
 func TestAt(t *testing.T) {
 	p, times, tokens := story(t)

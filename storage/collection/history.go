@@ -80,7 +80,11 @@ type place struct{ at, next Ancestor }
 // it looks for lies there. O(log n) manifests are read.
 func (c *Collection) newest(ctx context.Context, head metastore.Head, old func(*Ancestor) bool) (place, error) {
 	var p place
-	for at := headVersion(head); ; {
+	at := headVersion(head)
+	if at.Version == 0 {
+		at.Applied = make([]uint64, c.origin.Partitions)
+	}
+	for {
 		if at.Version == 0 || at.Version < head.Oldest || old(&at) {
 			p.at = at
 			return p, nil
