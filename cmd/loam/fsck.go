@@ -16,13 +16,15 @@ import (
 const fsckUsage = "Usage: loam fsck [FLAGS] [DIRECTORY]\n\n" +
 	"Reads everything in a data directory that no server has open, recomputes every checksum\n" +
 	"and count, and names what is damaged, what depends on it, and what nothing leads to.\n" +
-	"It changes nothing. The exit code is 0 when everything that was committed is there, 1\n" +
-	"when not, 2 when the check could not be made.\n\nFlags:"
+	"It changes nothing without --repair, which deletes what nothing leads to. The exit code is 0\n" +
+	"when everything that was committed is there, 1 when not, 2 when the check could not be made.\n\nFlags:"
 
 // runFsck is loam fsck.
 func runFsck(ctx context.Context, args []string) int {
 	fs := flag.NewFlagSet("loam fsck", flag.ContinueOnError)
-	dir := fs.String("data", "loam-data", "data `directory`")
+	var cfg loam.CheckConfig
+	fs.StringVar(&cfg.Dir, "data", "loam-data", "data `directory`")
+	fs.BoolVar(&cfg.Repair, "repair", false, "delete the orphans; what is damaged is not touched")
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	fs.Usage = func() {
 		fmt.Fprintln(fs.Output(), fsckUsage)
@@ -34,12 +36,12 @@ func runFsck(ctx context.Context, args []string) int {
 	switch rest := fs.Args(); len(rest) {
 	case 0:
 	case 1:
-		*dir = rest[0]
+		cfg.Dir = rest[0]
 	default:
 		fmt.Fprintf(os.Stderr, "loam fsck: unexpected argument %q\n", rest[1])
 		return 2
 	}
-	rep, err := loam.CheckData(ctx, *dir)
+	rep, err := loam.CheckData(ctx, cfg)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 		return 2

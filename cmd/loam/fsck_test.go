@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/internal/fakes3"
 )
 
 func fsck(t *testing.T, args ...string) (int, string, string) {
@@ -18,11 +19,11 @@ func fsck(t *testing.T, args ...string) (int, string, string) {
 }
 
 // dataDir is a stopped data directory with an applied collection and a table in the log.
-func dataDir(t *testing.T) string {
+func dataDir(t *testing.T, store loam.StoreConfig) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
 	ctx := context.Background()
-	e, err := loam.Open(ctx, loam.Config{Dir: dir})
+	e, err := loam.Open(ctx, loam.Config{Dir: dir, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +74,24 @@ func splits(t *testing.T, dir string) []string {
 }
 
 func TestFsck(t *testing.T) {
-	dir := dataDir(t)
+	dir := dataDir(t, loam.StoreConfig{})
 	code, out, errs := fsck(t, "--data", dir)
 	if code != 0 || errs != "" || !strings.Contains(out, "collection public.docs: 2 rows, 1 version") || !strings.Contains(out, "table      public.t: 0 rows, 0 versions, 3 records waiting in the log") ||
 		!strings.Contains(out, "; 0 damaged, 0 wrong, 0 orphans (0 B)\n") {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
+	}
+	stray := filepath.Join(dir, "objects", "1", "splits", "stray.lsplit")
+	if err := os.WriteFile(stray, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ = fsck(t, dir); code != 0 || !strings.Contains(out, "orphan  objects/1/splits/stray.lsplit (1 B) of public.docs\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if code, out, errs = fsck(t, "--repair", dir); code != 0 || !strings.Contains(out, "repair  1 orphan (1 B) deleted\n") || !strings.Contains(out, "; 0 damaged, 0 wrong, 0 orphans (0 B)\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if _, err := os.Stat(stray); err == nil {
+		t.Error("the orphan is still there")
 	}
 	split := splits(t, dir)[0]
 	body, err := os.ReadFile(split)
@@ -102,6 +116,22 @@ func TestFsck(t *testing.T) {
 	}
 	if code, out, _ = fsck(t, dir); code != 1 || !strings.Contains(out, "is missing: ") {
 		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// TestFsckOfABucket: a directory whose objects lie in a bucket is checked there.
+func TestFsckOfABucket(t *testing.T) {
+	awsEnv(t)
+	server := fakes3.Start()
+	defer server.Close()
+	dir := dataDir(t, loam.StoreConfig{Address: "s3://" + fakes3.Bucket + "/p", Endpoint: server.URL})
+	code, out, errs := fsck(t, dir)
+	if code != 0 || !strings.Contains(out, "collection public.docs: 2 rows, 1 version") || !strings.Contains(out, "; 0 damaged, 0 wrong, 0 orphans (0 B)\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	server.Close()
+	if code, _, errs = fsck(t, dir); code != 2 || errs == "" {
+		t.Errorf("without the bucket: exit code %d, %s", code, errs)
 	}
 }
 

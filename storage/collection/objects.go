@@ -3,6 +3,7 @@ package collection
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/loamdb/loam/storage/lance"
 	"github.com/loamdb/loam/storage/object"
@@ -64,6 +65,14 @@ func datasetOf(objectID uint64) string { return Prefix(objectID) + "data.lance/"
 // BaseKey is the manifest of the empty version 1 of a collection's Lance dataset,
 // which is there as long as the collection is.
 func BaseKey(objectID uint64) string { return datasetOf(objectID) + lance.ManifestPath(1) }
+
+// IsMirror reports whether an object of the store shows a tag to other engines: a
+// Lance tag or a pointer dataset. They are derived from the tags, under names that
+// come back; whoever makes them deletes them, and garbage collection leaves them
+// alone as long as their object exists.
+func IsMirror(objectID uint64, key string) bool {
+	return strings.HasPrefix(key, Prefix(objectID)+lance.ExportsDir) || strings.HasPrefix(key, datasetOf(objectID)+"_refs/")
+}
 
 // ReadManifest reads and checks the manifest that a head, a tag or a child names.
 // Errors: Corrupt, with object.ErrNotFound in the chain when it is gone; Unsupported.

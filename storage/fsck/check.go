@@ -28,7 +28,7 @@ const readsAtOnce = 4
 // What is wrong with the data is in the report.
 func Run(ctx context.Context, deps Deps) (*Report, error) {
 	c := &checker{deps: deps, report: &Report{Checked: []Checked{}, Damaged: []Damaged{}, Wrong: []Wrong{}, Orphans: []Orphan{}},
-		listed: map[string]int64{}, need: map[string]*needed{}, lost: map[string]*lost{}, broken: map[uint64]bool{}, own: map[string]bool{}, names: map[uint64]string{}}
+		listed: map[string]int64{}, need: map[string]*needed{}, lost: map[string]*lost{}, broken: map[uint64]bool{}, mirrors: map[uint64]bool{}, own: map[string]bool{}, names: map[uint64]string{}}
 	for _, step := range []func(context.Context) error{c.list, c.catalog, c.rows, c.contents, c.log} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -47,8 +47,10 @@ type checker struct {
 	listed map[string]int64 // bytes of every stored object
 	need   map[string]*needed
 	wal    walNeeds
-	broken map[uint64]bool  // objects with a manifest that cannot be read
-	lost   map[string]*lost // manifests that cannot be read
+	broken map[uint64]bool // objects with a manifest that cannot be read
+	// mirrors are the objects that may show tags to other engines.
+	mirrors map[uint64]bool
+	lost    map[string]*lost // manifests that cannot be read
 	// own holds the keys of manifests, and of what is there without a version.
 	own   map[string]bool
 	names map[uint64]string // of the catalog, by id

@@ -345,6 +345,13 @@ func TestOrphansAreCounted(t *testing.T) {
 		_, err := g.store.Put(g.ctx, key, []byte(body), object.PutOptions{})
 		g.must(err)
 	}
+	mirror := "objects/1/data.lance/_refs/tags/t.json"
+	_, err := g.store.Put(g.ctx, mirror, []byte("{}"), object.PutOptions{})
+	g.must(err)
+	if rep := g.run(); !slices.ContainsFunc(rep.Orphans, func(o Orphan) bool { return o.Key == mirror }) {
+		t.Error("what shows a tag is no orphan where there are no tags")
+	}
+	g.tag(c, "t")
 	rep := g.run()
 	if !rep.Sound() || rep.OrphanBytes != 6 || len(rep.Orphans) != 3 {
 		t.Errorf("%+v", rep)
@@ -355,6 +362,42 @@ func TestOrphansAreCounted(t *testing.T) {
 	}
 	if g.must(g.deps.Meta.DropObject(g.ctx, 1)); g.run().Log != (LogRest{Objects: 1, Bytes: g.sizeOf("wal/")}) {
 		t.Errorf("%+v", g.run().Log)
+	}
+}
+
+// TestRepairDeletesOrphansOnly: what is kept is kept, what is damaged stays as it is.
+func TestRepairDeletesOrphansOnly(t *testing.T) {
+	g := newRig(t, 7)
+	g.history()
+	before := g.run()
+	done, err := Repair(g.ctx, Deps{Meta: g.deps.Meta, Objects: g.store})
+	g.must(err)
+	after := g.run()
+	if done.Deleted != len(before.Orphans) || done.DeletedBytes != before.OrphanBytes || len(done.Left) != 0 || len(after.Orphans) != 0 || !after.Sound() || after.Objects != before.Objects {
+		t.Errorf("%+v; before %d orphans, after %+v", done, len(before.Orphans), after)
+	}
+
+	g = newRig(t, 7)
+	g.history()
+	h := g.head(1)
+	undo := g.damage(h.ManifestKey, 0)
+	files := g.sizeOf("objects/1/")
+	done, err = Repair(g.ctx, Deps{Meta: g.deps.Meta, Objects: g.store})
+	g.must(err)
+	if len(done.Left) != 1 || done.Left[0].Where != "public.a" || done.Deleted == 0 || g.sizeOf("objects/1/") != files {
+		t.Errorf("%+v", done)
+	}
+	if rep := g.run(); len(rep.Damaged) != 1 || rep.Unclear == 0 {
+		t.Errorf("%+v", rep)
+	}
+	undo()
+	if rep := g.run(); !rep.Sound() {
+		t.Error("the repair lost something")
+	}
+	var b strings.Builder
+	(&Report{Repaired: done}).Text(&b)
+	if !strings.Contains(b.String(), "left    the orphans of public.a: garbage collection of object 1 stops") || !strings.Contains(b.String(), "orphans (") {
+		t.Error(b.String())
 	}
 }
 

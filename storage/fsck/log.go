@@ -9,6 +9,7 @@ import (
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/collection"
 	"github.com/loamdb/loam/storage/object"
 	"github.com/loamdb/loam/storage/wal"
 )
@@ -233,6 +234,9 @@ func (c *checker) leftover(key string, size int64) {
 		if of = c.names[id]; of == "" {
 			of = fmt.Sprintf("object %d, which was dropped", id)
 		}
+	}
+	if c.mirrors[id] && collection.IsMirror(id, key) {
+		return // the server makes and mends them
 	}
 	if c.broken[id] {
 		c.report.Unclear++

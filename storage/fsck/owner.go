@@ -40,6 +40,7 @@ func (o *owner) check(ctx context.Context) error {
 		o.wrong(o.name, fmt.Sprintf("it has %d rows of partitions, the catalog has %d", len(parts), o.row.Partitions))
 	}
 	o.out.Tags = len(root.Tags)
+	o.mirrors[o.row.ID] = o.out.Tags > 0
 	if err := o.versions(ctx, head); err != nil {
 		return err
 	}

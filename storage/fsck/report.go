@@ -30,6 +30,8 @@ type Report struct {
 	Log LogRest `json:"log"`
 	// Unclear counts stored objects that a damaged manifest may lead to, or not.
 	Unclear int `json:"unclear"`
+	// Repaired is what a repair has done before this was read; nil without one.
+	Repaired *Repaired `json:"repaired,omitempty"`
 }
 
 // Checked is an entry of the catalog.
@@ -121,6 +123,12 @@ func (r *Report) Text(w io.Writer) {
 		fmt.Fprintf(w, "WRONG   %s: %s\n", x.Where, x.Detail)
 	}
 	r.rest(w)
+	if x := r.Repaired; x != nil {
+		for _, l := range x.Left {
+			fmt.Fprintf(w, "left    the orphans of %s: %s\n", l.Where, l.Detail)
+		}
+		fmt.Fprintf(w, "repair  %s (%s) deleted\n", fail.Count(x.Deleted, "orphan"), bytesText(x.DeletedBytes))
+	}
 	fmt.Fprintf(w, "fsck: %s and %s read; %d damaged, %d wrong, %s (%s)\n", fail.Count(r.Objects, "object"), bytesText(r.Bytes),
 		len(r.Damaged), len(r.Wrong), fail.Count(len(r.Orphans), "orphan"), bytesText(r.OrphanBytes))
 }

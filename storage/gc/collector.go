@@ -55,7 +55,7 @@ func (c *Collector) entry(id uint64) *entry {
 	defer c.mu.Unlock()
 	e := c.byID[id]
 	if e == nil {
-		e = &entry{mem: Memory{Keep: map[string]bool{collection.BaseKey(id): true}}}
+		e = &entry{mem: Memory{Keep: func(key string) bool { return key == collection.BaseKey(id) || collection.IsMirror(id, key) }}}
 		c.byID[id] = e
 	}
 	return e

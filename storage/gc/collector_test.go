@@ -8,6 +8,7 @@ import (
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/collection"
 	"github.com/loamdb/loam/storage/object"
 )
 
@@ -218,6 +219,31 @@ func TestDroppedObjectsGo(t *testing.T) {
 	}
 	g.pass(b)
 	g.settled(b)
+}
+
+// TestMirrorsAreLeftAlone: what shows tags to other engines is made and deleted by
+// others, until its object is dropped.
+func TestMirrorsAreLeftAlone(t *testing.T) {
+	g := newRig(t, nil)
+	c := g.create("docs")
+	g.versions(c, 1)
+	id := c.Object().ID
+	mirrors := []string{collection.Prefix(id) + "_exports/t.lance/_versions/1.manifest", collection.Prefix(id) + "data.lance/_refs/tags/t.json"}
+	for _, key := range mirrors {
+		_, err := g.mem.Put(g.ctx, key, []byte("x"), object.PutOptions{})
+		g.must(err)
+	}
+	for range 3 {
+		if st := g.pass(c); st.Waiting != 0 || st.Deleted != 0 {
+			t.Errorf("%+v", st)
+		}
+	}
+	g.must(g.meta.DropObject(g.ctx, id))
+	g.pass(c)
+	g.pass(c)
+	if n := len(g.files(id)); n != 0 {
+		t.Errorf("%d files are left", n)
+	}
 }
 
 // TestStraysOfManyPages: an id with more files than a page is listed once, and

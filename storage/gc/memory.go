@@ -74,8 +74,8 @@ type Stats struct {
 //	condemned[f] = e  ⇒  f was listed, and unmarked, before the epoch rose to e
 //	newest[f] = v     ⇒  v is the newest version of the line up to upto that refers to f
 type Memory struct {
-	// Keep are files that stay as long as the object does.
-	Keep map[string]bool
+	// Keep tells the files that stay as long as the object does; nil: none.
+	Keep func(key string) bool
 
 	// seen is the epoch at the end of the last pass. A higher one at the next is
 	// another node's doing: two that collect side by side would raise it twice as
@@ -223,7 +223,7 @@ func (m *Memory) decide() Step {
 	}
 	var unmarked []string
 	for key := range m.pass.files {
-		if m.newest[key] == 0 && !tagged[key] && !m.Keep[key] {
+		if m.newest[key] == 0 && !tagged[key] && (m.Keep == nil || !m.Keep(key)) {
 			unmarked = append(unmarked, key)
 		}
 	}

@@ -28,10 +28,8 @@ func TestPasses(t *testing.T) {
 	datadriven.RunTest(t, "testdata/passes", func(t *testing.T, d *datadriven.TestData) string {
 		switch d.Cmd {
 		case "new":
-			m = Memory{Keep: map[string]bool{}}
-			for _, k := range many(d, "keep") {
-				m.Keep[k] = true
-			}
+			keep := many(d, "keep")
+			m = Memory{Keep: func(key string) bool { return slices.Contains(keep, key) }}
 			return ""
 		case "begin":
 			return show(&m, m.Begin())
