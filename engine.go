@@ -91,6 +91,7 @@ type Engine struct {
 	lastTrim time.Duration
 	// lastRetain is when versions were last released.
 	lastRetain time.Duration
+	lastForget time.Duration
 	opened     bool // all objects that were there at the start
 	closed     bool
 }

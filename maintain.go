@@ -36,6 +36,10 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	if trim {
 		e.lastTrim = now
 	}
+	forget := now-e.lastForget >= forgetEvery
+	if forget {
+		e.lastForget = now
+	}
 	retain := now-e.lastRetain >= retainEvery
 	if retain {
 		e.lastRetain = now
@@ -46,9 +50,15 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 		if c.Due() {
 			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("segments/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Apply, Run: e.unlessDropped(obj.ID, c.Apply)})
 		}
+		if c.RetainDue() {
+			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("retain/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Trim, Run: e.unlessDropped(obj.ID, c.Retain)})
+		}
 		if n := c.MergeBytes(); n > 0 && e.mayMerge(n) {
 			tasks = append(tasks, worker.Task{Key: fmt.Sprintf("merge/%d", obj.ID), Namespace: obj.Namespace, Priority: worker.Merge, Run: e.unlessDropped(obj.ID, e.merge(c, n))})
 		}
+	}
+	if forget {
+		tasks = append(tasks, e.forgetTask(list))
 	}
 	if retain {
 		tasks = append(tasks, retainTask(list))

@@ -6,7 +6,9 @@ import (
 
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/collection"
+	"github.com/loamdb/loam/worker"
 )
 
 // streamRecords lists the streams with what says how their records are placed and
@@ -72,4 +74,31 @@ func (s *Session) ReadRecords(ctx context.Context, t Target, r RecordRange) (*Re
 		return nil, err
 	}
 	return snap.Records(ctx, r)
+}
+
+// producerMemory is how long a producer that writes nothing is remembered, and
+// forgetEvery how often that is looked at.
+const (
+	producerMemory = 24 * time.Hour
+	forgetEvery    = time.Hour
+)
+
+// forgetTask forgets the producers of streams that have been silent for long.
+func (e *Engine) forgetTask(list []*collection.Collection) worker.Task {
+	return worker.Task{Key: "producers/forget", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {
+		now, err := e.meta.Now(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range list {
+			obj := c.Object()
+			if obj.Kind != schema.Stream {
+				continue
+			}
+			if _, err := e.meta.ForgetProducers(ctx, obj.ID, (now-producerMemory.Milliseconds())*1000); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }

@@ -122,7 +122,8 @@ type Collection struct {
 	// waiting since when the oldest unapplied record waits (monotonic), 0 for none.
 	waiting  time.Duration
 	interval time.Duration
-	recent   []*Snapshot // last snapshots handed out, newest last
+	retained time.Duration // when retention was last looked at (monotonic), 0 for never
+	recent   []*Snapshot   // last snapshots handed out, newest last
 
 	// past and pasts are manifests, and snapshots without a tail, of versions before
 	// the one in force, as they were read last.
