@@ -255,8 +255,15 @@ func (w *linkWork) read(ctx context.Context, a link.Action) link.Action {
 	return w.run.machine.Got(link.Batch{To: b.to, Records: len(b.offsets), Bytes: b.bytes, Bad: b.bad})
 }
 
-// ofWorld tells errors of the surroundings from those of what was asked for.
-func ofWorld(err error) bool { return fail.CodeOf(err) >= fail.BadRequest }
+// ofWorld tells errors of the surroundings, which pass, from those of what was
+// asked for: by the class of the SQLSTATE.
+func ofWorld(err error) bool {
+	switch fail.CodeOf(err).SQLState()[:2] {
+	case "08", "28", "40", "53", "55", "57", "72", "XX":
+		return true
+	}
+	return false
+}
 
 func (w *linkWork) commit(ctx context.Context, a link.Action) link.Action {
 	err := w.append(ctx, a)

@@ -105,3 +105,30 @@ func TestDirectWritesBesideALink(t *testing.T) {
 	n.want("SELECT count(*), sum(n) FROM dst WHERE id LIKE 'd%'", "20\t190")
 	n.want("SELECT count(*), sum(n) FROM dst WHERE id LIKE 'k%'", "7\t112")
 }
+
+// Whatever is wrong with a record, it goes to the dead letters with its code, and
+// the good one beside it into the target.
+func TestEveryKindOfBadRecord(t *testing.T) {
+	n := opened(t)
+	n.ok("CREATE STREAM src (kind TEXT, key TEXT, body TEXT)",
+		"CREATE COLLECTION dst (id TEXT PRIMARY KEY, n INT, must INT NOT NULL, small VARCHAR(3), x DOUBLE, j JSON, v VECTOR(2), at TIMESTAMP)",
+		`CREATE LINK l FROM STREAM src INTO COLLECTION dst TRANSFORM (SELECT key AS id,
+			CASE kind WHEN 'cast' THEN body::INT WHEN 'overflow' THEN (body::BIGINT * 1000000)::INT WHEN 'division' THEN 1 / body::INT END AS n,
+			CASE WHEN kind <> 'null' THEN 1 END AS must,
+			CASE WHEN kind = 'long' THEN body END AS small,
+			CASE WHEN kind = 'nan' THEN body::DOUBLE END AS x,
+			CASE WHEN kind = 'json' THEN body::JSON END AS j,
+			CASE WHEN kind = 'vector' THEN body::VECTOR(2) END AS v,
+			CASE WHEN kind = 'time' THEN body::TIMESTAMP END AS at
+		WHERE CASE WHEN kind = 'filter' THEN body::BOOLEAN ELSE true END) WITH (on_error = 'dead_letter', batch_interval = '10ms')`,
+		`INSERT INTO src VALUES ('good', 'g1', ''), ('cast', 'a', 'x'), ('overflow', 'b', '99999'), ('division', 'c', '0'), ('null', 'd', ''), ('long', 'e', 'abcd'),
+		('nan', 'f', 'NaN'), ('json', 'h', '{'), ('vector', 'i', '[1,2,3]'), ('time', 'j', 'soon'), ('filter', 'k', 'maybe'), ('key', NULL, ''), ('good', 'g2', '')`)
+	if why := n.links(); why != "" {
+		t.Fatal(why)
+	}
+	n.want("SELECT id FROM dst ORDER BY id", "g1\ng2")
+	n.want("SELECT read, written, dead FROM system.links", "13\t2\t11")
+	n.want("SELECT record->>'kind', error_code FROM l_dead ORDER BY source_offset",
+		"cast\t22P02\noverflow\t22003\ndivision\t22012\nnull\t23502\nlong\t22001\nnan\t22003\njson\t22032\nvector\t22L01\ntime\t22007\nfilter\t22P02\nkey\t23502")
+	n.want("SELECT error_message FROM l_dead WHERE error_code = '23502' ORDER BY source_offset", "field \"must\" of dst may not be NULL\nkey field \"id\" of dst is NULL")
+}

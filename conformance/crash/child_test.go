@@ -54,6 +54,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(childEnv); text != "" {
 		os.Exit(beChild(text))
 	}
+	if text := os.Getenv(linkChildEnv); text != "" {
+		os.Exit(beLinkChild(text))
+	}
 	os.Exit(m.Run())
 }
 
