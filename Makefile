@@ -127,6 +127,12 @@ store-conformance: $(VERSITYGW_DIR)/versitygw ## the suite of the object store, 
 		awk '/^ +--- PASS: .*\/versitygw/ {p++} /^ +--- SKIP: .*\/versitygw/ {s++} /--- FAIL: / {f++} /_test.go:|FAIL|panic:|^kill -9/ {print} \
 		END {printf "store-conformance: %d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'
 
+.PHONY: cluster
+cluster: $(VERSITYGW_DIR)/versitygw ## two loam serve on one S3 server and three members of etcd: a node is killed, the leader stopped hard (a minute)
+	@export LOAM_VERSITYGW=$<; $(GO) test -count=1 -timeout 10m ./conformance/cluster -run '^TestCluster$$' -v 2>&1 | \
+		awk '/^ +--- PASS: / {p++} /^ +--- SKIP: / {s++} /--- FAIL: / {f++} /_test.go:|FAIL|panic:/ {print} \
+		END {printf "cluster: %d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'
+
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 lint: ## golangci-lint with the few linters of .golangci.yml (the first run builds it, minutes)

@@ -15,6 +15,7 @@ import (
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/etcdtest"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
@@ -449,5 +450,48 @@ func TestAStartSparesWhatALiveNodeMakes(t *testing.T) {
 	b := c.join("b")
 	if got := b.ask("SELECT name FROM system.tables WHERE name LIKE '%%loam_new%%'"); len(got) != 1 || !strings.Contains(got[0], nodes[0].ID) {
 		t.Errorf("what a live node makes is %q", got)
+	}
+}
+
+// TestAClusterOnEtcd: two engines on a bucket and an etcd outside. The second learns
+// the bucket from the metastore; what does not belong together is refused.
+func TestAClusterOnEtcd(t *testing.T) {
+	server := bucket(t)
+	etcd := func() string {
+		c, err := etcdtest.Start(t.TempDir(), etcdtest.Options{Members: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return "etcd://" + c.Hosts()[0]
+	}
+	one, two := etcd(), etcd()
+	_, err := loam.Open(t.Context(), loam.Config{Meta: loam.MetaConfig{Address: one}})
+	if got := fail.Render(err, ""); !fail.Is(err, fail.InvalidParameter) || !strings.Contains(got, "Start with --store s3://") {
+		t.Errorf("a cluster without a store: %s", got)
+	}
+	a := mustOpen(t, loam.Config{Store: at(server, "p"), Meta: loam.MetaConfig{Address: one}, Endpoint: "grpc://a"})
+	b := mustOpen(t, loam.Config{Store: loam.StoreConfig{Endpoint: server.URL}, Meta: loam.MetaConfig{Address: one}, Endpoint: "grpc://b"})
+	askRows(t, a.NewSession(loam.SessionConfig{}), "CREATE TABLE t AS SELECT 41 AS a")
+	s := b.NewSession(loam.SessionConfig{})
+	if got := askRows(t, s, "SELECT a + 1 FROM t"); !slices.Equal(got, []string{"42"}) {
+		t.Errorf("on the second node: %q", got)
+	}
+	if got := askRows(t, s, "SELECT endpoint, live, this FROM system.nodes ORDER BY endpoint"); !slices.Equal(got, []string{"grpc://a,true,false", "grpc://b,true,true"}) {
+		t.Errorf("nodes: %q", got)
+	}
+	for name, c := range map[string]struct {
+		store loam.StoreConfig
+		etcd  string
+		want  string
+	}{
+		"another etcd":                {at(server, "p"), two, "two metastores cannot share a store"},
+		"another prefix":              {at(server, "q"), one, "the metastore's data lies in s3://loam-test/p; s3://loam-test/q has none of it"},
+		"another prefix of that etcd": {at(server, "p"), one + "/x", "two metastores cannot share a store"},
+	} {
+		_, err := loam.Open(t.Context(), loam.Config{Store: c.store, Meta: loam.MetaConfig{Address: c.etcd}})
+		if got := fail.Render(err, ""); !fail.Is(err, fail.InvalidParameter) || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }

@@ -33,6 +33,7 @@ internal/mem < internal/fail ;
 internal/testsum < ;
 internal/fakes3 < ;
 internal/versitygw < ;
+internal/etcdtest < ; etcd zap
 
 metastore < internal/fail internal/fault internal/clock ; etcd zap grpc ulid xxh3 sync
 storage/object < internal/fail internal/fault internal/clock ; ulid xxh3 sys sync aws
@@ -61,6 +62,7 @@ flightsql/client < internal ; arrow grpc
 flightsql/rest < . internal catalog flightsql/internal flightsql/access ; arrow prometheus
 cmd/loam < . flightsql internal ; arrow net prometheus sync term xxh3 yaml
 cmd/loam/internal/shell < . internal planner ; arrow readline width term sys
+conformance/cluster < ;
 conformance/crash < ;
 conformance/firsthour < ;
 conformance/history < ;

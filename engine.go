@@ -57,6 +57,9 @@ type Config struct {
 	// returns. Nil changes nothing.
 	WrapStore func(object.Store) object.Store
 	WrapMeta  func(metastore.Store) metastore.Store
+	// Meta is an etcd that holds the metastore of several nodes; the objects then lie in
+	// Store, and Dir is not used. It implies Cluster.
+	Meta MetaConfig
 	// Cluster: this engine is one node of several on one metastore and one store.
 	Cluster bool
 	// Clock and IDs default to the machine's.
@@ -155,6 +158,9 @@ func (e *Engine) begin(ctx context.Context) error {
 }
 
 func (e *Engine) openStores(ctx context.Context) error {
+	if e.cfg.Meta.Address != "" {
+		return e.openCluster(ctx)
+	}
 	if e.cfg.Dir == "" {
 		e.store = object.NewMem()
 		e.meta = metastore.NewMem(e.cfg.Clock, e.cfg.IDs, metastore.Options{})

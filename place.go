@@ -219,6 +219,34 @@ func (e *Engine) checkClaim(body []byte, id, here string) error {
 	return nil
 }
 
+// openCluster opens an etcd outside and the bucket that goes with it.
+func (e *Engine) openCluster(ctx context.Context) error {
+	e.cfg.Cluster = true
+	m, store := e.cfg.Meta, e.cfg.Store
+	var err error
+	if e.meta, err = metastore.OpenExternal(ctx, e.cfg.Clock, e.cfg.IDs, metastore.ExternalOptions{
+		Address: m.Address, User: m.User, Password: m.Password, CA: m.CA, Cert: m.Cert, Key: m.Key,
+	}); err != nil {
+		return err
+	}
+	if store.Address == "" { // as the first node said
+		if store.Address, err = e.meta.StoreAddress(ctx); err != nil {
+			return err
+		}
+	}
+	if store.Address == "" {
+		return fail.New(fail.InvalidParameter, "a cluster keeps its objects in a store that all its nodes reach, and none is named").
+			WithHint("Start with --store s3://BUCKET/PREFIX beside --meta.")
+	}
+	if store.Address, err = canonical(store.Address); err != nil {
+		return err
+	}
+	if err := e.openRemote(ctx, store); err != nil {
+		return err
+	}
+	return e.claim(ctx)
+}
+
 // openMeta opens the metastore in the data directory.
 func (e *Engine) openMeta(ctx context.Context) (metastore.Store, error) {
 	return metastore.OpenEmbedded(ctx, filepath.Join(e.cfg.Dir, metaDir), e.cfg.Clock, e.cfg.IDs, metastore.EmbeddedOptions{NoSync: e.cfg.NoSync})

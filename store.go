@@ -17,6 +17,16 @@ type StoreConfig struct {
 	Endpoint, Region, Addressing string
 }
 
+// MetaConfig says where the metastore is when it is an etcd outside, which other
+// nodes use too. The members are those of [metastore.ExternalOptions].
+type MetaConfig struct {
+	// Address is etcd://host:port,host:port or with a /prefix; etcd+tls:// for TLS.
+	// Empty: the metastore is in the data directory.
+	Address        string
+	User, Password string
+	CA, Cert, Key  []byte // PEM
+}
+
 // StoreCheck is one promise of an object store, tried.
 type StoreCheck = object.Check
 

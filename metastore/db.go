@@ -3,6 +3,7 @@ package metastore
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -17,6 +18,10 @@ type db struct {
 	ids    clock.IDs
 	ticker ticker
 	faults *Faults
+
+	attemptTimeout time.Duration
+	// patience is how long a transaction with an unknown outcome is looked into, at least.
+	patience time.Duration
 
 	// gate is held shared by an attempt, whole by one that has lost its compares
 	// too often: so a commit gets through a stream of appends.
@@ -83,7 +88,7 @@ func NewMem(clk clock.Clock, ids clock.IDs, opt Options) Store {
 
 func newDB(back kv, clk clock.Clock, ids clock.IDs, opt Options) *db {
 	return &db{kv: back, clk: clk, ids: ids, ticker: ticker{clk: clk, shared: opt.Shared}, faults: opt.Faults,
-		gate: semaphore.NewWeighted(gateWeight)}
+		attemptTimeout: attemptTimeout, gate: semaphore.NewWeighted(gateWeight)}
 }
 
 // bootstrap reads or makes the format row and starts the clock.

@@ -133,9 +133,11 @@ func (k *etcdKV) reclaim(ctx context.Context) error {
 	return err
 }
 
-// etcdKV is the etcd server of this process.
+// etcdKV is the etcd server of this process, or one outside.
 type etcdKV struct {
-	server *embed.Etcd
+	server *embed.Etcd // nil: outside
+	where  *external   // nil: inside
+	clk    clock.Clock // of one outside
 	client *clientv3.Client
 
 	// The compactor runs from start to close.
@@ -161,9 +163,9 @@ func (k *etcdKV) read(ctx context.Context, spans []span) ([][]row, int64, error)
 				clientv3.WithSort(clientv3.SortByKey, clientv3.SortAscend))
 		}
 	}
-	resp, err := k.client.Txn(ctx).Then(ops...).Commit()
+	resp, err := k.get(ctx, ops)
 	if err != nil {
-		return nil, 0, fail.Wrap(fail.Unavailable, err, "metastore read")
+		return nil, 0, err
 	}
 	out := make([][]row, len(spans))
 	for i, r := range resp.Responses {
@@ -172,6 +174,18 @@ func (k *etcdKV) read(ctx context.Context, spans []span) ([][]row, int64, error)
 		}
 	}
 	return out, resp.Header.Revision, nil
+}
+
+func (k *etcdKV) get(ctx context.Context, ops []clientv3.Op) (*clientv3.TxnResponse, error) {
+	if k.where == nil {
+		resp, err := k.client.Txn(ctx).Then(ops...).Commit()
+		return resp, fail.Wrap(fail.Unavailable, err, "metastore read")
+	}
+	resp, err := k.readAgain(ctx, ops)
+	if err != nil {
+		err = k.where.failed(err, "read")
+	}
+	return resp, err
 }
 
 func (k *etcdKV) write(ctx context.Context, conds []cond, ops []op) (bool, error) {
@@ -197,7 +211,7 @@ func (k *etcdKV) write(ctx context.Context, conds []cond, ops []op) (bool, error
 	}
 	resp, err := k.client.Txn(ctx).If(cmps...).Then(thens...).Commit()
 	if err != nil {
-		return false, writeError(err)
+		return false, k.writeError(err)
 	}
 	if resp.Succeeded {
 		k.wrote(resp.Header.Revision, size)
@@ -209,10 +223,16 @@ func (k *etcdKV) write(ctx context.Context, conds []cond, ops []op) (bool, error
 var definite = []error{rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge, rpctypes.ErrDuplicateKey, rpctypes.ErrTooManyRequests,
 	rpctypes.ErrGRPCTooManyOps, rpctypes.ErrGRPCRequestTooLarge, rpctypes.ErrGRPCDuplicateKey, rpctypes.ErrGRPCRequestTooManyRequests}
 
-func writeError(err error) error {
+func (k *etcdKV) writeError(err error) error {
 	if errors.Is(err, rpctypes.ErrNoSpace) || errors.Is(err, rpctypes.ErrGRPCNoSpace) {
-		return fail.As(fail.Wrap(fail.Exhausted, err, "the metastore is full")).
-			WithHint("Restart with a larger quota; a restart also gives free pages back.")
+		cure := "Restart with a larger quota; a restart also gives free pages back."
+		if k.where != nil {
+			cure = "Give etcd a larger --quota-backend-bytes, or compact and defragment it; then etcdctl alarm disarm."
+		}
+		return fail.As(fail.Wrap(fail.Exhausted, err, "the metastore is full")).WithHint("%s", cure)
+	}
+	if k.where != nil && refused(err) {
+		return k.where.failed(err, "write")
 	}
 	for _, d := range definite {
 		if errors.Is(err, d) {
@@ -258,7 +278,16 @@ func (k *etcdKV) size() int64 {
 	if k.closing.Load() {
 		return 0
 	}
-	return k.server.Server.Backend().Size()
+	if k.server != nil {
+		return k.server.Server.Backend().Size()
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, dialTimeout)
+	defer cancel()
+	st, err := k.client.Status(ctx, k.where.hosts[0])
+	if err != nil {
+		return 0 // a figure for people: not worth an error
+	}
+	return st.DbSize
 }
 
 func (k *etcdKV) close() error {
@@ -268,7 +297,9 @@ func (k *etcdKV) close() error {
 	k.cancel()
 	k.done.Wait()
 	err := k.client.Close()
-	k.server.Close()
+	if k.server != nil {
+		k.server.Close()
+	}
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}

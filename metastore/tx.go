@@ -9,9 +9,13 @@ import (
 	"github.com/loamdb/loam/internal/fault"
 )
 
-// attemptTimeout bounds one try of a transaction. A caller's own deadline does
-// not cut a try short: its outcome would be lost for nothing.
-const attemptTimeout = 5 * time.Second
+// attemptTimeout bounds one try of a transaction, remoteTimeout one on an etcd
+// elsewhere, where another member may answer. A caller's own deadline does not cut a
+// try short: its outcome would be lost for nothing.
+const (
+	attemptTimeout = 5 * time.Second
+	remoteTimeout  = 2 * time.Second
+)
 
 // maxUnknown is the number of lost replies after which a transaction gives up.
 const maxUnknown = 4
@@ -95,6 +99,7 @@ const (
 // messages.
 func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error {
 	losses, unknowns, last := 0, 0, decided
+	begun := s.clk.Mono()
 	for {
 		if err := fail.Ended(ctx, "the call of the metastore"); err != nil {
 			if unknowns > 0 {
@@ -102,19 +107,30 @@ func (s *db) update(ctx context.Context, name string, fn func(*tx) error) error 
 			}
 			return err
 		}
-		out, err := s.attempt(ctx, name, fn, &tx{maybe: unknowns > 0, after: last}, losses >= 3)
+		t := &tx{maybe: unknowns > 0, after: last}
+		out, err := s.attempt(ctx, name, fn, t, losses >= 3)
 		last = out
 		switch out {
 		case decided:
+			// Nothing was written; while a leader is elected nothing can be read either.
+			if t.unread && fail.Is(err, fail.Unavailable) && s.clk.Mono()-begun < s.patience {
+				_ = s.clk.Sleep(ctx, electionPause)
+				continue
+			}
 			return err
 		case lost:
 			losses++
 		case unknown:
-			if unknowns++; unknowns == maxUnknown {
+			unknowns++
+			if unknowns >= maxUnknown && s.clk.Mono()-begun >= s.patience {
 				return fail.Wrap(fail.CommitUnknown, err, "metastore transaction %s", name)
 			}
 			// The first lost reply is looked into at once. The loop looks at ctx.
-			_ = s.clk.Sleep(ctx, time.Duration(unknowns-1)*5*time.Millisecond)
+			pause := time.Duration(unknowns-1) * 5 * time.Millisecond
+			if unknowns >= maxUnknown {
+				pause = electionPause
+			}
+			_ = s.clk.Sleep(ctx, pause)
 		}
 	}
 }
@@ -126,7 +142,7 @@ func (s *db) attempt(ctx context.Context, name string, fn func(*tx) error, t *tx
 	}
 	_ = s.gate.Acquire(context.WithoutCancel(ctx), weight) // fails only with the context
 	defer s.gate.Release(weight)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.attemptTimeout)
 	defer cancel()
 	t.ctx, t.db, t.rows, t.seen = ctx, s, map[string]row{}, map[string]bool{}
 	if err := fn(t); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -164,9 +165,9 @@ func (g *gate) scheme(plain, suffix string) string {
 }
 
 // where is what the server serves, in words.
-func (s *server) where(data string) string {
+func (s *server) where(data, meta string) string {
 	if store := s.engine.StoreAddress(); store != "" {
-		return store + " with its metastore in " + data
+		return store + " with its metastore in " + cmp.Or(meta, data)
 	}
 	return data
 }

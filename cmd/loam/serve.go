@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -33,6 +34,8 @@ const (
 type serveConfig struct {
 	data, flight, http string
 	store              loam.StoreConfig
+	meta               metaConfig
+	advertise          string
 	access             accessConfig
 	gcEvery            time.Duration
 	files              config.List
@@ -57,6 +60,8 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs := flag.NewFlagSet("loam serve", flag.ContinueOnError)
 	fs.StringVar(&cfg.data, "data", "loam-data", "data `directory`, made if it is not there")
 	storeFlags(fs, &cfg.store)
+	cfg.meta.flags(fs)
+	fs.StringVar(&cfg.advertise, "advertise", "", "`address` by which clients and other nodes reach Flight SQL, for system.nodes; empty: that of --flight")
 	fs.StringVar(&cfg.flight, "flight", defaultFlight, "`address` of Flight SQL")
 	fs.StringVar(&cfg.http, "http", defaultHTTP, "`address` of HTTP; empty for none")
 	cfg.access.flags(fs)
@@ -87,7 +92,7 @@ func serveSources(args []string) config.Sources {
 
 // parseServe reads the settings from the command line, the environment and the file.
 func parseServe(args []string, cfg *serveConfig) (*config.Settings, error) {
-	return config.Parse(serveFlags(cfg), serveSources(args), "password")
+	return config.Parse(serveFlags(cfg), serveSources(args), "password", "meta-password")
 }
 
 func serve(ctx context.Context, args []string) int {
@@ -112,7 +117,7 @@ func serve(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))
 		return 1
 	}
-	s.say(s.where(cfg.data), loam.Version)
+	s.say(s.where(cfg.data, cfg.meta.address), loam.Version)
 	s.gate.warn()
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -145,7 +150,11 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 		return nil, err
 	}
 	onError := func(task string, err error) { slog.Error("background task failed", "task", task, "error", err) }
-	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Endpoint: g.scheme("grpc", "+tls") + "://" + cfg.flight, Files: cfg.files, OnError: onError,
+	meta, err := cfg.meta.open()
+	if err != nil {
+		return nil, err
+	}
+	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Meta: meta, Endpoint: g.scheme("grpc", "+tls") + "://" + cmp.Or(cfg.advertise, cfg.flight), Files: cfg.files, OnError: onError,
 		TimeTravel: cfg.timeTravel, GCInterval: cfg.gcEvery})
 	if err != nil {
 		return nil, err
