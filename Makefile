@@ -110,6 +110,12 @@ bench-lance: $(VENV)-ecosystem/ok ## open, scan, take, write of a Lance dataset 
 	@LOAM_CONFORMANCE_PYTHON=$(CURDIR)/$(VENV)-ecosystem/bin/python $(GO) test -count=1 ./storage/lance -run '^TestBenchLance$$' -pylance-bench -v -timeout 30m | \
 		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-lance: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
 
+.PHONY: golden
+golden: ## pack a data directory of the present format, for a release: FORMAT=v1 writes testdata/golden/v1.tar.gz
+	@test -n "$(FORMAT)" || { echo "golden: say which format, FORMAT=v1"; exit 1; }
+	@$(GO) test -count=1 . -run '^TestGoldenDirectories$$' -golden testdata/golden/$(FORMAT).tar.gz -v | \
+		awk '/^ +--- PASS: / {p++} /--- FAIL: / {f++} /_test.go:|panic:/ {print} END {printf "golden: %d passed, %d failed, 0 skipped\n", p, f; exit f > 0 || p == 0}'
+
 image: ## the container image, where a builder is at hand
 	docker build -f deploy/Dockerfile -t loam .
 
