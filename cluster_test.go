@@ -47,6 +47,7 @@ type cluster struct {
 	meta  metastore.Store
 	store object.Store
 	opt   collection.Options
+	gc    time.Duration
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -94,7 +95,7 @@ func (c *cluster) join(name string) *member {
 	}
 	view := &hooked{Store: meta}
 	e := mustOpen(c.t, loam.Config{
-		Cluster: true, Endpoint: "grpc://" + name, Clock: c.clk, IDs: c.ids, Collection: c.opt,
+		Cluster: true, Endpoint: "grpc://" + name, Clock: c.clk, IDs: c.ids, Collection: c.opt, GCInterval: c.gc,
 		WrapStore: func(object.Store) object.Store { return c.store },
 		WrapMeta:  func(metastore.Store) metastore.Store { return view },
 	})
@@ -425,6 +426,21 @@ func TestAKilledNode(t *testing.T) {
 	if got := b.ask("SELECT endpoint FROM system.nodes WHERE live"); !slices.Equal(got, []string{"grpc://b"}) {
 		t.Errorf("after a node has left in peace: %q", got)
 	}
+}
+
+// TestOneNodeCollectsGarbage, and another when it is gone.
+func TestOneNodeCollectsGarbage(t *testing.T) {
+	c := newCluster(t)
+	c.gc = time.Second
+	a, b := c.join("a"), c.join("b")
+	a.ask("CREATE TABLE t AS SELECT 1 AS x")
+	passes := func(m *member) bool { return m.ask("SELECT max(passes) > 1 FROM system.gc")[0] == "true" }
+	c.until("passes of the first node", func() bool { return passes(a) })
+	if got := b.ask("SELECT max(passes) FROM system.gc"); got[0] != "0" {
+		t.Errorf("the second node has done %q passes", got)
+	}
+	_ = a.meta.Close()
+	c.until("passes of the second node", func() bool { return passes(b) })
 }
 
 // unfinished is what a CREATE OR REPLACE of a node has made so far.

@@ -71,6 +71,9 @@ func (g *garbage) straysDue(now time.Duration) bool {
 
 // collectTasks proposes the passes that are due, until they have begun.
 func (e *Engine) collectTasks(list []*collection.Collection, now time.Duration) []worker.Task {
+	if !e.collects() {
+		return nil
+	}
 	var tasks []worker.Task
 	for _, c := range list {
 		if obj := c.Object(); e.garbage.due(obj.ID, now) {

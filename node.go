@@ -39,6 +39,8 @@ type node struct {
 
 	mu    sync.Mutex // guards the fields below
 	alone bool       // no other node lives
+	// lease is held by the node that collects garbage; it has no epoch without.
+	lease metastore.Lease
 	// What the last survey saw.
 	surveyed time.Duration
 	revision uint64
@@ -95,6 +97,9 @@ func (e *Engine) keepNode(ctx context.Context) error {
 	e.node.mu.Lock()
 	e.node.alone = alone
 	e.node.mu.Unlock()
+	if err := e.keepCollecting(ctx); err != nil {
+		return err
+	}
 	for _, n := range nodes {
 		if newest-n.SeenMS > deadNodes.Milliseconds() {
 			if err := e.meta.DropNode(ctx, n.ID); err != nil {
@@ -103,6 +108,43 @@ func (e *Engine) keepNode(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// keepCollecting makes this node the one that collects garbage when there is none, and
+// keeps it so. Passes of several nodes would be safe and too many: a builder may span
+// one pass and not two.
+func (e *Engine) keepCollecting(ctx context.Context) error {
+	e.node.mu.Lock()
+	held := e.node.lease
+	e.node.mu.Unlock()
+	var err error
+	if held.Epoch > 0 {
+		held, err = e.meta.RenewLease(ctx, held, collectTTL)
+	} else {
+		held, err = e.meta.AcquireLease(ctx, "gc", "node/"+e.node.id, collectTTL)
+	}
+	switch {
+	case fail.Is(err, fail.Locked), fail.Is(err, fail.Conflict):
+		held = metastore.Lease{}
+	case err != nil:
+		return err
+	}
+	e.node.mu.Lock()
+	defer e.node.mu.Unlock()
+	e.node.lease = held
+	return nil
+}
+
+// collectTTL is how long after its last sign of life a node's garbage collection is
+// taken over by another.
+const collectTTL = 2 * metastore.NodeTTL
+
+// collects reports whether this node collects garbage. One that has lost the lease and
+// does not know it yet may begin a pass more, which does no harm.
+func (e *Engine) collects() bool {
+	e.node.mu.Lock()
+	defer e.node.mu.Unlock()
+	return !e.cfg.Cluster || e.node.lease.Epoch > 0
 }
 
 // leaveNodes ends the signs of life. What this node was working on is free when its
@@ -115,6 +157,9 @@ func (e *Engine) leaveNodes() {
 	e.node.beat.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	if e.collects() {
+		_ = e.meta.ReleaseLease(ctx, e.node.lease) // else it ends by itself
+	}
 	_ = e.meta.DropNode(ctx, e.node.id) // else it is listed as dead for a while
 }
 
