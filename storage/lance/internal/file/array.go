@@ -47,8 +47,6 @@ type arrayReader struct {
 	page *arrayPage
 }
 
-func totalOf(ranges []rowRange) int { return rowsOf(ranges) }
-
 // values decodes the ranges of values of the shape.
 func (r *arrayReader) values(e *pb.ArrayEncoding, ranges []rowRange, sh *shape) (arrays, error) {
 	switch e.Kind {
@@ -69,7 +67,7 @@ func (r *arrayReader) values(e *pb.ArrayEncoding, ranges []rowRange, sh *shape) 
 			break
 		}
 		fixed, err := r.flat(e, ranges, sh.storedBits())
-		return arrays{n: totalOf(ranges), fixed: fixed}, err
+		return arrays{n: rowsOf(ranges), fixed: fixed}, err
 	}
 	return arrays{}, unsupported("%s encoded as %s are not readable", typeName(sh), e.Kind)
 }
@@ -83,7 +81,7 @@ func typeName(sh *shape) string {
 
 func (r *arrayReader) nullable(e *pb.ArrayEncoding, ranges []rowRange, sh *shape) (arrays, error) {
 	if e.Inner == nil {
-		n := totalOf(ranges)
+		n := rowsOf(ranges)
 		out := arrays{n: n, valid: make([]byte, n)}
 		if sh.variable() {
 			out.ends = make([]int, n)
@@ -113,7 +111,7 @@ func (r *arrayReader) vectors(e *pb.ArrayEncoding, ranges []rowRange, sh *shape)
 	}
 	item := shape{width: sh.itemWidth, bits: sh.bits}
 	in, err := r.values(e.Inner, items, &item)
-	return arrays{n: totalOf(ranges), fixed: in.fixed, items: in.valid}, err
+	return arrays{n: rowsOf(ranges), fixed: in.fixed, items: in.valid}, err
 }
 
 // packedRows reads the rows of a packed struct, or the places of blobs, which are
@@ -124,7 +122,7 @@ func (r *arrayReader) packedRows(e *pb.ArrayEncoding, ranges []rowRange, sh *sha
 	}
 	rows := pb.ArrayEncoding{Kind: pb.ArrayFlat, Bits: uint64(sh.width) * 8, Buffer: e.Buffer}
 	fixed, err := r.flat(&rows, ranges, rows.Bits)
-	return arrays{n: totalOf(ranges), fixed: fixed}, err
+	return arrays{n: rowsOf(ranges), fixed: fixed}, err
 }
 
 // fixedWidth is the bits of integers, whatever wraps them.
@@ -175,7 +173,7 @@ type element struct {
 // elements turns ends into bounds.
 func (r *arrayReader) elements(e *pb.ArrayEncoding, adjust uint64, ranges []rowRange, limit uint64) ([]element, error) {
 	if e == nil || adjust == 0 {
-		if totalOf(ranges) == 0 {
+		if rowsOf(ranges) == 0 {
 			return nil, nil
 		}
 		return nil, corrupt("offsets without their adjustment")
@@ -184,7 +182,7 @@ func (r *arrayReader) elements(e *pb.ArrayEncoding, adjust uint64, ranges []rowR
 	if err != nil {
 		return nil, err
 	}
-	out := make([]element, 0, totalOf(ranges))
+	out := make([]element, 0, rowsOf(ranges))
 	for _, x := range ranges {
 		prev := uint64(0)
 		if x.from > 0 {

@@ -63,7 +63,7 @@ func (r *arrayReader) flat(e *pb.ArrayEncoding, ranges []rowRange, bits uint64) 
 		}
 		return out, nil
 	}
-	out := make([]byte, 0, totalOf(ranges))
+	out := make([]byte, 0, rowsOf(ranges))
 	for k, x := range ranges {
 		for i := x.from; i < x.to; i++ {
 			out = append(out, bufs[k][i/8-x.from/8]>>(i%8)&1)
@@ -158,7 +158,7 @@ func (c *column) readArrays(ctx context.Context, src Source, runs []rowRange, to
 		node := c.arrays[i]
 		switch n.kind {
 		case nodeStruct:
-			to.nodes[i].valid.addValid(totalOf(runs))
+			to.nodes[i].valid.addValid(rowsOf(runs))
 		case nodeList:
 			var below []rowRange
 			err := node.eachPage(runs, func(p *arrayPage, local []rowRange) error {
@@ -176,7 +176,7 @@ func (c *column) readArrays(ctx context.Context, src Source, runs []rowRange, to
 				return c.arrayError(err)
 			}
 			runs = below
-			if n := totalOf(runs); n > maxItemsRead && int64(n) > maxItemsPerByte*c.limit {
+			if n := rowsOf(runs); n > maxItemsRead && int64(n) > maxItemsPerByte*c.limit {
 				return fail.New(fail.TooLarge, "lance: column %q: %d list items in one batch of a file of %d bytes", c.leaf.name, n, c.limit)
 			}
 		case nodeLeaf:
@@ -290,25 +290,20 @@ func (c *column) readArrayBlobs(r *arrayReader, local []rowRange, to *sink) erro
 	if err != nil {
 		return err
 	}
-	spans := make([]span, v.n)
+	spans := blobSpans{limit: uint64(c.limit)}
 	valid := &to.nodes[len(to.nodes)-1].valid
-	total := uint64(0)
-	for i := range spans {
+	for i := range v.n {
 		pos, size := binary.LittleEndian.Uint64(v.fixed[16*i:]), binary.LittleEndian.Uint64(v.fixed[16*i+8:])
 		if pos == 1 && size == 0 {
 			valid.addNull()
-			continue
+		} else {
+			valid.addValid(1)
 		}
-		valid.addValid(1)
-		if size == 0 {
-			continue
+		if err := spans.add(pos, size); err != nil {
+			return err
 		}
-		if total += size; pos > uint64(c.limit) || size > uint64(c.limit)-pos || total > uint64(c.limit) {
-			return corrupt("blob %d: bytes %d+%d lie outside the file of %d or overlap others", i, pos, size, c.limit)
-		}
-		spans[i] = span{int64(pos), int64(size)}
 	}
-	bufs, err := readSpans(r.ctx, r.src, spans)
+	bufs, err := readSpans(r.ctx, r.src, spans.all)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,30 @@ import (
 // position, repetition below definition.
 var blobPlace = shape{width: 16, members: []shape{{width: 8}, {width: 8}}}
 
+// blobSpans are the places of blobs in a file of limit bytes, which they share.
+type blobSpans struct {
+	limit, total uint64
+	all          []span
+}
+
+// add appends a place. One without bytes goes behind the last, so that reads on both
+// sides of it can be one.
+func (b *blobSpans) add(pos, size uint64) error {
+	if size == 0 {
+		at := int64(0)
+		if n := len(b.all); n > 0 {
+			at = b.all[n-1].off + b.all[n-1].size
+		}
+		b.all = append(b.all, span{at, 0})
+		return nil
+	}
+	if b.total += size; pos > b.limit || size > b.limit-pos || b.total > b.limit {
+		return corrupt("blob %d: bytes %d+%d lie outside the file of %d or overlap others", len(b.all), pos, size, b.limit)
+	}
+	b.all = append(b.all, span{int64(pos), int64(size)})
+	return nil
+}
+
 // blobPage makes the page of places within a blob page, and checks what can be
 // checked.
 func (p *storedPage) blobPage(l *pb.BlobLayout) error {
@@ -41,28 +65,25 @@ func (p *storedPage) readBlobs(ctx context.Context, src Source, ranges []rowRang
 	places := at.values.used()
 	run := levelRun{n: len(places) / blobPlace.width}
 	run.def = make([]uint16, run.n)
-	spans := make([]span, run.n)
-	total := uint64(0)
-	for i := range spans {
+	spans := blobSpans{limit: uint64(p.col.limit)}
+	for i := range run.n {
 		pos, size := binary.LittleEndian.Uint64(places[16*i:]), binary.LittleEndian.Uint64(places[16*i+8:])
 		if size == 0 {
-			run.def[i] = uint16(pos >> 16)
-			continue
+			run.def[i], pos = uint16(pos>>16), 0
 		}
-		if total += size; pos > uint64(p.col.limit) || size > uint64(p.col.limit)-pos || total > uint64(p.col.limit) {
-			return corrupt("blob %d: bytes %d+%d lie outside the file of %d or overlap others", i, pos, size, p.col.limit)
+		if err := spans.add(pos, size); err != nil {
+			return err
 		}
-		spans[i] = span{int64(pos), int64(size)}
 	}
 	if err := p.levels.check(run); err != nil {
 		return err
 	}
-	bufs, err := readSpans(ctx, src, spans)
+	bufs, err := readSpans(ctx, src, spans.all)
 	if err != nil {
 		return err
 	}
 	to.addFlat(&p.levels, run)
-	to.values.hint(int(total))
+	to.values.hint(int(spans.total))
 	for _, b := range bufs {
 		to.addValue(b)
 	}

@@ -114,7 +114,7 @@ func TestByteFlips(t *testing.T) {
 	for name, good := range smallFiles(t) {
 		step := 1
 		if os.Getenv(everyByte) == "" {
-			step = 1 + len(good)/1500
+			step = 1 + len(good)/350
 		}
 		refused := 0
 		for at := 0; at < len(good); at += step {
@@ -137,7 +137,7 @@ func TestTruncation(t *testing.T) {
 	for name, good := range smallFiles(t) {
 		step := 1
 		if os.Getenv(everyByte) == "" {
-			step = 1 + len(good)/4000
+			step = 1 + len(good)/1500
 		}
 		for n := 0; n < len(good); n += step {
 			if err := readAll(good[:n]); err == nil {
