@@ -81,6 +81,10 @@ func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, err
 			return &Result{Note: note}, nil
 		}
 		return &Result{}, err
+	case *plan.CreateTag:
+		return s.createTag(ctx, x)
+	case *plan.DropTags:
+		return s.dropTags(ctx, x)
 	case *plan.CreateObject:
 		return s.create(ctx, x)
 	}

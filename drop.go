@@ -63,6 +63,11 @@ func (e *Engine) dropNamespace(ctx context.Context, x *plan.DropNamespace, rev u
 // dropAll removes objects and then a namespace in as few changes as it takes; the
 // readers come first, so that what is left is sound at any moment.
 func (e *Engine) dropAll(ctx context.Context, objs []*schema.Object, namespace string, rev uint64) error {
+	if len(objs) > dropsAtOnce {
+		if err := e.unprotected(ctx, objs); err != nil {
+			return err
+		}
+	}
 	for {
 		n := min(len(objs), dropsAtOnce)
 		ch := catalog.Change{IfRevision: &rev}

@@ -54,7 +54,13 @@ func retainTask(list []*collection.Collection) worker.Task {
 	return worker.Task{Key: "versions/release", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {
 		var errs []error
 		for _, c := range list {
-			err := c.Release(ctx, c.TimeTravel())
+			err := c.ExpireTags(ctx)
+			if err == nil {
+				err = c.RepairMirrors(ctx)
+			}
+			if err == nil {
+				err = c.Release(ctx, c.TimeTravel())
+			}
 			if err != nil && !fail.Is(err, fail.UndefinedTable) { // it may have been dropped
 				errs = append(errs, err)
 			}

@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -136,7 +137,7 @@ func (p *ScanPlan) describe(snap *collection.Snapshot) error {
 	for i, a := range snap.Applied() {
 		p.Offsets = append(p.Offsets, ScanOffset{Applied: a, Target: snap.Bounds()[i]})
 	}
-	p.DurableToken = snapshot.Token{ObjectID: pin.ObjectID, Incarnation: pin.Incarnation, Offsets: snap.Applied()}
+	p.DurableToken = snapshot.Token{ObjectID: pin.ObjectID, Incarnation: pin.Incarnation, Offsets: slices.Clone(snap.Applied())}
 	p.Pin = Pin{Objects: []ObjectPin{pin}}
 	return nil
 }

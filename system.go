@@ -27,6 +27,7 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"columns":     columnRecords,
 	"functions":   functionRecords,
 	"settings":    settingRecords,
+	"tags":        tagRecords,
 	"segments":    segmentRecords,
 	"gc":          gcRecords,
 	"queries":     queryRecords,

@@ -39,6 +39,7 @@ func (a *api) objectRoutes(plural string) []endpoint {
 	if kind == schema.View { // made by CREATE VIEW, and without rows of its own
 		return out
 	}
+	out = append(out, a.tagRoutes(kind, one, op)...)
 	return append(out, a.uploadRoute(kind, one, op),
 		endpoint{method: http.MethodPost, path: list, op: "create" + op, tag: tag, summary: "Create a " + name,
 			body: jsonBody("New" + op), answers: created("Object", "It is there."), serve: a.createObject(kind)},

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 )
@@ -127,6 +128,27 @@ type DropObjects struct {
 	Note string
 }
 
+// CreateTag gives a version of an object a name that keeps it.
+type CreateTag struct {
+	Object *schema.Object
+	Name   string
+	// At is the state to tag; nil: the current one, which is applied first.
+	At *At
+	// Expires is a TIMESTAMP without columns, or nil: never.
+	Expires     expr.Expr
+	Protect     bool
+	Comment     string
+	IfNotExists bool
+}
+
+// DropTags removes tags of one object. Offsets are their places in the text.
+type DropTags struct {
+	Object   *schema.Object
+	Names    []string
+	Offsets  []int
+	IfExists bool
+}
+
 // ViewRef is a view at one version.
 type ViewRef struct {
 	ID      uint64 `json:"id"`
@@ -165,6 +187,8 @@ func (*CreateLink) statement()      {}
 func (*AlterLink) statement()       {}
 func (*AlterObject) statement()     {}
 func (*Nothing) statement()         {}
+func (*CreateTag) statement()       {}
+func (*DropTags) statement()        {}
 func (*SetOption) statement()       {}
 func (*KillQuery) statement()       {}
 func (*Explain) statement()         {}

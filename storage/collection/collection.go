@@ -132,6 +132,14 @@ type Collection struct {
 	// superseding is when the oldest version that is kept was superseded, or will not
 	// have been before (ms): until the retention has passed since, nothing is released.
 	superseding atomic.Int64
+
+	// mirroring is held while tags are mirrored, and guards the fields below: the ids of
+	// the tags whose mirrors were looked into, the rounds of maintenance, and the ids of
+	// all tags at the last one.
+	mirroring   sync.Mutex
+	mirrored    map[string]bool
+	mirrorRound int
+	mirrorIDs   string
 }
 
 // state is the manifest in force with its parts. Fields are replaced, not changed.

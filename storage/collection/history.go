@@ -150,8 +150,7 @@ func (c *Collection) taggedVersion(ctx context.Context, version uint64) (Ancesto
 	}
 	for _, t := range root.Tags {
 		if t.Version == version {
-			return Ancestor{Version: version, CreatedMS: t.CreatedMS, Applied: t.Applied,
-				ManifestRef: ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize}}, nil
+			return Ancestor{Version: version, Applied: t.Applied, ManifestRef: tagRef(t)}, nil
 		}
 	}
 	return Ancestor{}, c.expired(nil, root, version)

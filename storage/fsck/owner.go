@@ -180,6 +180,9 @@ func (o *owner) follows(child, m *collection.Manifest) {
 
 // tag checks what a tag names.
 func (o *owner) tag(ctx context.Context, t *metastore.Tag) error {
+	for _, key := range collection.MirrorKeys(o.row.ID, t.Name) {
+		o.own[key] = true // derived from the tag, and made again when it is lost
+	}
 	ref := collection.ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize}
 	m, err := o.manifest(ctx, ref, t.Version, users{o.row.ID: {tags: []string{t.Name}}})
 	if m == nil || err != nil {

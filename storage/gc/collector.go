@@ -188,6 +188,7 @@ func rootOf(r metastore.Root) Root {
 	out := Root{Epoch: r.Head.GCEpoch, Version: r.Head.Version, Oldest: r.Head.Oldest,
 		Head: collection.ManifestRef{Key: r.Head.ManifestKey, Checksum: r.Head.ManifestChecksum, Size: r.Head.ManifestSize}}
 	for _, t := range r.Tags {
+		out.Mirrors = append(out.Mirrors, collection.MirrorKeys(r.ObjectID, t.Name)...)
 		out.Tags = append(out.Tags, Tag{Version: t.Version, Ref: collection.ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize}})
 	}
 	return out

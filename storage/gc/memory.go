@@ -41,6 +41,8 @@ type Root struct {
 	Head    collection.ManifestRef
 	Oldest  uint64
 	Tags    []Tag
+	// Mirrors are the files that show the tags to other engines.
+	Mirrors []string
 }
 
 // Tag is a version that is kept by a name.
@@ -220,6 +222,9 @@ func (m *Memory) decide() Step {
 		for _, key := range keys {
 			tagged[key] = true
 		}
+	}
+	for _, key := range m.pass.root.Mirrors {
+		tagged[key] = true
 	}
 	var unmarked []string
 	for key := range m.pass.files {

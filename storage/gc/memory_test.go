@@ -18,7 +18,7 @@ import (
 //	new [keep=(f …)]                 a node that remembers nothing
 //	begin                            a pass
 //	listed f …                       each file has as many bytes as its name
-//	root version=N [head=m] [oldest=N] [epoch=N] [tags=(m:N …)]
+//	root version=N [head=m] [oldest=N] [epoch=N] [tags=(m:N …)] [mirrors=(f …)]
 //	again …                          the root, after a manifest was not there
 //	manifest version=N [parent=m] [refs=(f …)]
 //	bumped N, dropped, deleted, abort
@@ -46,6 +46,7 @@ func TestPasses(t *testing.T) {
 				n, _ := strconv.ParseUint(v, 10, 64)
 				r.Tags = append(r.Tags, Tag{Version: n, Ref: collection.ManifestRef{Key: key}})
 			}
+			r.Mirrors = many(d, "mirrors")
 			if d.Cmd == "root" {
 				return show(&m, m.Rooted(r))
 			}

@@ -151,3 +151,23 @@ def without_a_version_it_is_the_empty_first(env: Env) -> None:
     made, _ = opened(env, "first")
     ds = lance.dataset(made.plan["lance"]["uri"])
     equal((ds.version, ds.count_rows()), (1, 0))
+
+
+@check(CLIENT)
+def a_tag_opens_by_its_name_and_as_a_dataset_of_its_own(env: Env) -> None:
+    made, _ = opened(env, "tag")
+    # Names of one run are not those of another: tags never move.
+    name = f"eval_{made.name[-8:]}.v1".replace('"', "")
+    env.run(f'CREATE TAG "{name}" ON {made.name}')
+    want = select(env, f"{made.name} AT (TAG => '{name}')")
+    unapplied(env, made.name)
+    p = plan(env, made.name, at={"tag": name})
+    dataset(p)  # skips where the files are elsewhere
+    uri = p["lance"]["uri"]
+    tagged = lance.dataset(uri, version=name)
+    equal(tagged.version, int(p["lance"]["version"]), "version of the tag")
+    same_rows(by_key(tagged.to_table(columns=COLUMNS), COLUMNS), want, "rows of the Lance tag")
+    export = lance.dataset(f"{uri}/_exports/{name}.lance")
+    same_rows(by_key(export.to_table(columns=COLUMNS), COLUMNS), want, "rows of the pointer dataset")
+    env.run(f'DROP TAG "{name}" ON {made.name}')
+    true(name not in lance.dataset(uri).tags.list(), "the Lance tag is still there")

@@ -57,7 +57,7 @@ func ParseJSON(data []byte, target *loam.Target) (loam.ScanRequest, error) {
 	if b.Tail != nil {
 		r.Tail = loam.ScanTail(*b.Tail)
 	}
-	if err := parseAt(b.At, &r); err != nil {
+	if err := ParseAt(b.At, &r); err != nil {
 		return r, err
 	}
 	return r, validate(&r)
@@ -66,8 +66,8 @@ func ParseJSON(data []byte, target *loam.Target) (loam.ScanRequest, error) {
 // atHint names the states.
 const atHint = `Use "current", {"manifest_version": n}, {"tag": "name"}, {"timestamp": "2026-01-02T03:04:05Z"} or {"token": "v1:…"}.`
 
-// parseAt reads the states of atHint.
-func parseAt(raw json.RawMessage, r *loam.ScanRequest) error {
+// ParseAt reads the value of "at" into the request; absent, it is the current state.
+func ParseAt(raw json.RawMessage, r *loam.ScanRequest) error {
 	var word string
 	switch {
 	case len(raw) == 0 || string(raw) == "null":

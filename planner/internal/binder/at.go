@@ -34,19 +34,12 @@ func (b *Binder) state(x *ast.At) (*plan.At, error) {
 	}
 	k := atKinds[x.Kind]
 	pos := x.Value.Pos()
-	c := &clause{b: b, scope: &scope{}, name: "AT"}
-	e, err := c.expr(x.Value)
-	if fail.Is(err, fail.UndefinedColumn) || fail.Is(err, fail.UndefinedTable) {
-		return nil, b.fail(fail.Unsupported, pos, "the value of AT must be a constant or a parameter, not a column").WithHint("Write %s.", k.example)
-	}
+	e, err := b.standalone(x.Value, types.Of(k.value), "AT")
 	if err != nil {
+		if u := fail.As(err); u.Hint == "" {
+			return nil, u.WithHint("Write %s.", k.example)
+		}
 		return nil, err
-	}
-	if len(c.joins) > 0 {
-		return nil, b.unsupported(pos, "a subquery in AT")
-	}
-	if e, err = b.coerce(e, types.Of(k.value), pos); err != nil {
-		return nil, fail.As(err).WithHint("Write %s.", k.example)
 	}
 	if v, ok := e.(*expr.Const); ok && v.Value.Null {
 		return nil, b.fail(fail.InvalidParameter, pos, "AT (%s => NULL) names no state", x.Kind).WithHint("Write %s.", k.example)

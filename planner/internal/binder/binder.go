@@ -265,6 +265,8 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.alter(s)
 	case *ast.Drop:
 		return b.drop(s)
+	case *ast.CreateTag:
+		return b.createTag(s)
 	case *ast.Explain:
 		return b.explain(s)
 	case *ast.Show:
@@ -288,8 +290,6 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 // statementName names a statement that is not bound, for its error.
 func statementName(stmt ast.Statement) string {
 	switch stmt.(type) {
-	case *ast.CreateTag:
-		return "CREATE TAG"
 	}
 	return "this statement"
 }

@@ -71,6 +71,8 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 			return nil, b.fail(fail.Unsupported, s.Names[1].Pos(), "DROP of several namespaces at once is not supported").WithHint("Drop them one by one.")
 		}
 		return b.dropNamespace(s, s.Names[0])
+	case ast.ObjectTag:
+		return b.dropTags(s)
 	case ast.ObjectCollection, ast.ObjectTable, ast.ObjectStream, ast.ObjectView, ast.ObjectLink:
 	default:
 		return nil, b.unsupported(s.Pos(), "DROP "+s.Kind.String())

@@ -61,6 +61,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		ast.ShowLinks:       {"links", []string{"namespace", "name", "state", "source", "target", "lag_records", "error"}},
 		ast.ShowColumns:     {"columns", columnsShown},
 		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "description"}},
+		ast.ShowTags:        {"tags", []string{"namespace", "name", "tag", "version", "created", "expires", "protected", "comment"}},
 		ast.ShowAll:         {"settings", []string{"name", "value", "default", "help"}},
 		ast.ShowSetting:     {"settings", []string{"value"}},
 	}
@@ -77,7 +78,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		return nil, err
 	}
 	name := scanColumn(scan, list.cols[0])
-	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowStreams: 1, ast.ShowViews: 1, ast.ShowLinks: 1}[s.Kind]; i > 0 {
+	if i := map[ast.ShowKind]int{ast.ShowCollections: 1, ast.ShowTables: 1, ast.ShowStreams: 1, ast.ShowViews: 1, ast.ShowLinks: 1, ast.ShowTags: 2}[s.Kind]; i > 0 {
 		name = scanColumn(scan, list.cols[i])
 	}
 	if s.Like != nil {
@@ -133,6 +134,15 @@ func (b *Binder) showScope(s *ast.Show, scan *plan.SystemScan) ([]expr.Expr, err
 			return nil, err
 		}
 		return []expr.Expr{fieldIs(scan, "namespace", obj.Namespace), fieldIs(scan, "table", obj.Name)}, nil
+	case ast.ShowTags:
+		if s.Name.IsZero() {
+			return []expr.Expr{fieldIs(scan, "namespace", b.env.Namespace)}, nil
+		}
+		obj, err := b.versioned(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		return []expr.Expr{fieldIs(scan, "namespace", obj.Namespace), fieldIs(scan, "name", obj.Name)}, nil
 	case ast.ShowTables, ast.ShowCollections, ast.ShowStreams, ast.ShowViews, ast.ShowLinks:
 		ns := b.env.Namespace
 		if !s.Name.IsZero() {

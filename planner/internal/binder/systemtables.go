@@ -66,6 +66,7 @@ links namespace name id:b state error_code error error_partition:i error_offset:
 columns namespace table column position:i type nullable:o key_position:i fulltext distance modifier max_chars:i
 functions name kind signature description example
 settings name value default help
+tags namespace name tag version:b created:ts expires:ts protected:o comment lance_version exclusive_bytes:b
 segments namespace name object_id:b kind partition:i segment:b rows:b deleted:b bytes:b first_offset:b next_offset:b
 gc namespace name object_id:b passes:b last_pass:ts files:b bytes:b orphans:b orphan_bytes:b deleted:b deleted_bytes:b error
 queries id:b user namespace sql state started:ts rows:b plan_ms:d execute_ms:d fetch_ms:d total_ms:d error parameters plan_hash snapshot
