@@ -39,6 +39,7 @@ metastore < internal/fail internal/fault internal/clock ; etcd zap grpc ulid xxh
 storage/object < internal/fail internal/fault internal/clock ; ulid xxh3 sys sync aws
 storage/wal < internal/fail internal/fault internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4 sync
+storage/internal/cache < ;
 storage/internal/column < internal/fail internal/types internal/vec ; arrow compress
 storage/internal/source < internal/fail internal/types internal/vec internal/schema storage/internal/dense ; arrow gjson
 storage/internal/postings < internal/fail ; roaring xxh3

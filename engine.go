@@ -37,6 +37,9 @@ type Config struct {
 	Files []string
 	// Collection are the budgets of each collection.
 	Collection collection.Options
+	// CacheBytes bounds what is kept of splits and data files, for all collections;
+	// 0 means 256 MiB.
+	CacheBytes int64
 	// QueryMemoryBytes bounds the memory of all running queries; 0 means 8 GiB.
 	QueryMemoryBytes int64
 	// WALRetention is how long log objects stay after they were applied, so that
@@ -87,6 +90,7 @@ type Engine struct {
 	node    node
 	queries queryLog
 	links   links
+	cache   *collection.Cache
 
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection
@@ -120,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setGCInterval(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, open: map[uint64]*collection.Collection{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
+	e := &Engine{cfg: cfg, cache: collection.NewCache(cfg.CacheBytes), open: map[uint64]*collection.Collection{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
 	if err := e.openStores(ctx); err != nil {
 		e.closeStores()
 		return nil, err
@@ -278,7 +282,7 @@ func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collectio
 }
 
 func (e *Engine) deps() collection.Deps {
-	d := collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock}
+	d := collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock, Cache: e.cache}
 	if e.cfg.Cluster {
 		d.Describe = e.cat.ByID
 	}

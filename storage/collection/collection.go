@@ -26,6 +26,9 @@ type Deps struct {
 	// Describe reads an object's newest description, where other nodes may change it:
 	// records in the log may be of a schema that this node has not seen. Nil: nobody else.
 	Describe func(ctx context.Context, id uint64) (*schema.Object, error)
+	// Cache is what all of them read through; nil gives each collection its own, of
+	// the default budget.
+	Cache *Cache
 }
 
 // Options are the budgets of one collection; zero values mean the defaults.
@@ -170,6 +173,9 @@ type published struct {
 
 // Open loads the state of an object. The tail is read from the log when first needed.
 func Open(ctx context.Context, deps Deps, obj *schema.Object, opt Options) (*Collection, error) {
+	if deps.Cache == nil {
+		deps.Cache = NewCache(0)
+	}
 	c := &Collection{deps: deps, opt: opt.WithDefaults(), origin: obj, obj: obj, cache: map[string]*split{},
 		seq: newTurn(), merging: newTurn(), building: newTurn(), past: recall[*Manifest]{max: 64}, pasts: recall[*Snapshot]{max: 8}}
 	c.cond = sync.NewCond(&c.mu)
@@ -296,7 +302,7 @@ func (c *Collection) split(ctx context.Context, seg Segment) (*split, error) {
 	if s != nil {
 		return s, nil
 	}
-	s, err := openSplit(ctx, c.deps.Objects, c.origin, seg)
+	s, err := openSplit(ctx, c.deps.Objects, c.deps.Cache.c, c.origin, seg)
 	if err != nil {
 		return nil, err
 	}
@@ -356,6 +362,7 @@ func (c *Collection) install(st *state) error {
 	}
 	for key := range c.cache {
 		if !live[key] {
+			c.cache[key].forget()
 			delete(c.cache, key) // the file closes when the last snapshot lets go of it
 		}
 	}

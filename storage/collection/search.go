@@ -344,8 +344,9 @@ func (s *Search) vectorLeg(ctx context.Context, leg *plan.Leg, q []float32, matc
 
 // scanVectors offers the view's rows to top, chunk by chunk; rows without a vector do not count.
 func (v *view) scanVectors(ctx context.Context, q *dense.Query, ref colRef, allowed *roaring.Bitmap, top *postings.TopK) error {
+	room := &vec.Vector{}
 	for chunk := range chunksOf(v.part.rows()) {
-		col, err := v.part.column(ctx, ref, chunk)
+		col, err := v.vectorChunk(ctx, ref, chunk, room)
 		if err != nil {
 			return err
 		}
@@ -364,6 +365,14 @@ func (v *view) scanVectors(ctx context.Context, q *dense.Query, ref colRef, allo
 		}
 	}
 	return nil
+}
+
+// vectorChunk is a chunk of a vector column, which may lie in room.
+func (v *view) vectorChunk(ctx context.Context, ref colRef, chunk int, room *vec.Vector) (*vec.Vector, error) {
+	if s, ok := v.part.(*split); ok && s.inLance(ref) && s.hasField(ref.id) {
+		return s.vectors(ctx, ref, chunk, room)
+	}
+	return v.part.column(ctx, ref, chunk)
 }
 
 // nullRows are the rows of a chunk without a value, numbered from from; nil for none.

@@ -11,36 +11,41 @@ import (
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/internal/cache"
 	"github.com/loamdb/loam/storage/internal/column"
 	"github.com/loamdb/loam/storage/internal/text"
 	"github.com/loamdb/loam/storage/lance"
 	"github.com/loamdb/loam/storage/object"
 )
 
-// split is an opened split with its fragment. Sections are loaded when first
-// used and kept. It implements part and target; rows deleted since are in the
-// manifest's deletion bitmap, not here.
+// split is an opened split with its fragment. What it reads goes through the
+// node's cache; it keeps the directories of sections and data file. It implements
+// part and target; rows deleted since are in the manifest's deletion bitmap, not
+// here.
 type split struct {
 	obj    *schema.Object
 	seg    Segment // as committed first; only the immutable members are used
 	bundle *bundle
 	data   object.Object // the Lance data file, nil for tables
+	cache  *cache.Cache
+	files  cacheFiles
 
 	used        sync.Mutex // guards the versions that it is known to belong to
 	first, last uint64
 
 	mu      sync.Mutex // guards the fields below
 	cols    *column.Section
-	textIdx *text.Segment
+	textSrc *blob
 	noText  bool
 	keys    *keyIndex
-	pks     []*vec.Vector
 	file    *lance.File
-	vectors map[int32]*vec.Vector
 }
 
+// cacheFiles are the numbers of the split in the cache.
+type cacheFiles struct{ decoded, column, text, keys, data uint64 }
+
 // openSplit opens the bundle and the data file of a segment.
-func openSplit(ctx context.Context, store object.Store, obj *schema.Object, seg Segment) (*split, error) {
+func openSplit(ctx context.Context, store object.Store, c *cache.Cache, obj *schema.Object, seg Segment) (*split, error) {
 	b, err := openBundle(ctx, store, seg.SplitKey, seg.SplitSize)
 	if err != nil {
 		return nil, err
@@ -49,7 +54,8 @@ func openSplit(ctx context.Context, store object.Store, obj *schema.Object, seg 
 		return nil, fail.New(fail.Corrupt, "split %s belongs to object %d with %d rows, the manifest says %d with %d",
 			seg.SplitKey, b.table.Object, b.table.Rows, obj.ID, seg.Rows)
 	}
-	s := &split{obj: obj, seg: seg, bundle: b, vectors: map[int32]*vec.Vector{}}
+	s := &split{obj: obj, seg: seg, bundle: b, cache: c,
+		files: cacheFiles{c.NewFile(), c.NewFile(), c.NewFile(), c.NewFile(), c.NewFile()}}
 	if seg.DataFile != "" {
 		if s.data, err = object.OpenSized(ctx, store, dataKey(obj, seg.DataFile), seg.DataSize); err != nil {
 			return nil, err
@@ -59,24 +65,44 @@ func openSplit(ctx context.Context, store object.Store, obj *schema.Object, seg 
 }
 
 func (s *split) close() {
+	s.forget()
 	if s.data != nil {
 		_ = s.data.Close()
 	}
 }
 
+// forget drops what the cache holds of the split. Readers of older snapshots may
+// fill it in again.
+func (s *split) forget() {
+	f := s.files
+	s.cache.Drop(f.decoded, f.column, f.text, f.keys, f.data)
+}
+
+// section opens a section as a blob; nil when the split has none of the name.
+func (s *split) section(name string, file uint64) (*blob, error) {
+	b := s.bundle.blob(s.cache, name, file)
+	if b == nil {
+		return nil, nil
+	}
+	return b, b.check()
+}
+
 func (s *split) rows() int { return s.seg.Rows }
 
-func (s *split) columns(ctx context.Context) (*column.Section, error) {
+func (s *split) columns() (*column.Section, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cols != nil {
 		return s.cols, nil
 	}
-	data, err := s.bundle.section(ctx, sectionColumn)
+	b, err := s.section(sectionColumn, s.files.column)
 	if err != nil {
 		return nil, err
 	}
-	sec, err := column.Open(data)
+	if b == nil {
+		return nil, fail.New(fail.Corrupt, "split %s has no columns", s.seg.SplitKey)
+	}
+	sec, err := column.OpenSource(b, b.size)
 	if err != nil {
 		return nil, fail.Wrap(fail.CodeOf(err), err, "split %s", s.seg.SplitKey)
 	}
@@ -94,7 +120,11 @@ func (s *split) lanceFile(ctx context.Context) (*lance.File, error) {
 	if s.file != nil {
 		return s.file, nil
 	}
-	f, err := lance.OpenFile(ctx, s.data, s.data.Size())
+	b := s.bundle.dataBlob(s.cache, s.data, s.seg.DataFile, s.files.data)
+	if err := b.check(); err != nil {
+		return nil, err
+	}
+	f, err := lance.OpenFile(ctx, b, b.size)
 	if err != nil {
 		return nil, fail.Wrap(fail.CodeOf(err), err, "data file %s", s.seg.DataFile)
 	}
@@ -121,11 +151,7 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 	case s.inLance(c) && c.field >= 0 && !s.hasField(c.id):
 		return nil, nil
 	case s.inLance(c) && c.t.Kind == types.Vector:
-		all, err := s.vectorColumn(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		return all.Slice(from, from+n), nil
+		return s.vectors(ctx, c, chunk, nil)
 	case s.inLance(c):
 		f, err := s.lanceFile(ctx)
 		if err != nil {
@@ -134,7 +160,7 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 		rec, err := f.ReadWith(ctx, heap, []string{c.name}, int64(from), int64(n))
 		return fromRecord(rec, c.t, err)
 	}
-	sec, err := s.columns(ctx)
+	sec, err := s.columns()
 	if err != nil || !sec.Has(c.section) {
 		return nil, err
 	}
@@ -165,7 +191,7 @@ func fromRecord(rec arrow.RecordBatch, t types.Type, err error) (*vec.Vector, er
 
 func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
 	switch {
-	case len(rows) == 0 || c.sys == schema.ColRowID || c.t.Kind == types.Vector && s.inLance(c) && s.loaded(c.id):
+	case len(rows) == 0 || c.sys == schema.ColRowID:
 		return takeByChunk(ctx, s, c, rows)
 	case !s.inLance(c):
 		return s.takeInline(ctx, c, rows)
@@ -183,7 +209,7 @@ func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector,
 
 // takeInline reads single rows of a column of the column section.
 func (s *split) takeInline(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
-	sec, err := s.columns(ctx)
+	sec, err := s.columns()
 	if err != nil || !sec.Has(c.section) {
 		return nil, err
 	}
@@ -193,34 +219,45 @@ func (s *split) takeInline(ctx context.Context, c colRef, rows []uint32) (*vec.V
 	})
 }
 
-func (s *split) loaded(id int32) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.vectors[id] != nil
-}
-
-// vectorColumn is the whole vector column, loaded once: a search reads all of it.
-func (s *split) vectorColumn(ctx context.Context, c colRef) (*vec.Vector, error) {
+// vectors is a chunk of a vector column, from the cache if it is there. A chunk
+// for which there is room is kept. One for which there is none is read into room,
+// if that is given and has no NULL: a search reads them all, which would drive
+// out everything else. It is then valid until room is used again.
+func (s *split) vectors(ctx context.Context, c colRef, chunk int, room *vec.Vector) (*vec.Vector, error) {
+	key := cache.Key{File: s.files.decoded, Part: int64(c.id)<<32 | int64(chunk)}
+	if v, ok := s.cache.Peek(key); ok {
+		return v.(*vec.Vector), nil
+	}
 	f, err := s.lanceFile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := s.vectors[c.id]; v != nil {
-		return v, nil
+	from := chunk * vec.ChunkRows
+	n := min(vec.ChunkRows, s.seg.Rows-from)
+	bytes := int64(4*n) * int64(c.t.Dim)
+	if room != nil && !s.cache.Room(bytes) {
+		v, err := f.ReadVectorsInto(ctx, c.name, int64(from), int64(n), room.Float32s[:0])
+		if err != nil {
+			return nil, err
+		}
+		room.Float32s = v.Values
+		if v.Nulls == 0 {
+			return &vec.Vector{Type: c.t, N: n, Float32s: v.Values}, nil
+		}
 	}
-	rec, err := f.ReadWith(ctx, heap, []string{c.name}, 0, int64(s.seg.Rows))
-	v, err := fromRecord(rec, c.t, err)
+	v, err := s.cache.Get(key, func() (any, int64, error) {
+		rec, err := f.ReadWith(ctx, heap, []string{c.name}, int64(from), int64(n))
+		v, err := fromRecord(rec, c.t, err)
+		return v, bytes, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.vectors[c.id] = v
-	return v, nil
+	return v.(*vec.Vector), nil
 }
 
 func (s *split) zone(ctx context.Context, c colRef, chunk int) (zone, error) {
-	sec, err := s.columns(ctx)
+	sec, err := s.columns()
 	if err != nil || s.inLance(c) || !sec.Has(c.section) {
 		return zone{}, err
 	}
@@ -229,29 +266,44 @@ func (s *split) zone(ctx context.Context, c colRef, chunk int) (zone, error) {
 	return z, nil
 }
 
+// textPart and keysPart number the text index and the first chunk of keys among
+// the decoded pieces, below those of fields, whose ids are above 0.
+const (
+	textPart = -1
+	keysPart = 0
+)
+
 func (s *split) text(ctx context.Context) (text.Part, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.textIdx != nil {
-		return s.textIdx, nil
+	src, err := s.textSource()
+	if src == nil || err != nil {
+		return nil, err
 	}
-	if s.noText {
-		return nil, nil
-	}
-	data, err := s.bundle.section(ctx, sectionText)
+	v, err := s.cache.Get(cache.Key{File: s.files.decoded, Part: textPart}, func() (any, int64, error) {
+		idx, err := text.OpenSource(src, src.size)
+		if err != nil {
+			return nil, 0, fail.Wrap(fail.CodeOf(err), err, "split %s", s.seg.SplitKey)
+		}
+		return idx, idx.Resident(), nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	if data == nil {
-		s.noText = true
-		return nil, nil
+	return v.(*text.Segment), nil
+}
+
+// textSource is the text section; nil without one.
+func (s *split) textSource() (*blob, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.textSrc != nil || s.noText {
+		return s.textSrc, nil
 	}
-	idx, err := text.Open(data)
+	b, err := s.section(sectionText, s.files.text)
 	if err != nil {
-		return nil, fail.Wrap(fail.CodeOf(err), err, "split %s", s.seg.SplitKey)
+		return nil, err
 	}
-	s.textIdx = idx
-	return idx, nil
+	s.textSrc, s.noText = b, b == nil
+	return b, nil
 }
 
 var (
@@ -263,23 +315,27 @@ var (
 
 // key reads the row's key: _pk, or a table row's identity.
 func (s *split) key(ctx context.Context, row int) (string, error) {
-	chunk, at := row/vec.ChunkRows, row%vec.ChunkRows
-	s.mu.Lock()
-	if s.pks == nil {
-		s.pks = make([]*vec.Vector, chunksOf(s.seg.Rows))
-	}
-	v := s.pks[chunk]
-	s.mu.Unlock()
-	if v == nil {
-		var err error
-		if v, err = s.keyColumn(ctx, chunk); err != nil {
-			return "", err
+	chunk := row / vec.ChunkRows
+	v, err := s.cache.Get(cache.Key{File: s.files.decoded, Part: keysPart + int64(chunk)}, func() (any, int64, error) {
+		v, err := s.keyColumn(ctx, chunk)
+		if err != nil {
+			return nil, 0, err
 		}
-		s.mu.Lock()
-		s.pks[chunk] = v
-		s.mu.Unlock()
+		return v, keyBytes(v), nil
+	})
+	if err != nil {
+		return "", err
 	}
-	return v.Strings.At(at), nil
+	return v.(*vec.Vector).Strings.At(row % vec.ChunkRows), nil
+}
+
+// keyBytes is about what a column of keys takes.
+func keyBytes(v *vec.Vector) int64 {
+	n := int64(16 * v.N)
+	for _, b := range v.Strings.Bufs {
+		n += int64(len(b))
+	}
+	return n
 }
 
 func (s *split) keyColumn(ctx context.Context, chunk int) (*vec.Vector, error) {
@@ -308,7 +364,7 @@ func (s *split) keyColumn(ctx context.Context, chunk int) (*vec.Vector, error) {
 // lookup implements target.
 func (s *split) lookup(key string) (int32, bool, error) {
 	ctx := context.Background() // the answer is kept for later readers, whoever asked
-	idx, err := s.keyIndexOf(ctx)
+	idx, err := s.keyIndexOf()
 	if err != nil {
 		return 0, false, err
 	}
@@ -326,17 +382,20 @@ func (s *split) lookup(key string) (int32, bool, error) {
 	return found, ok, err
 }
 
-func (s *split) keyIndexOf(ctx context.Context) (*keyIndex, error) {
+func (s *split) keyIndexOf() (*keyIndex, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.keys != nil {
 		return s.keys, nil
 	}
-	data, err := s.bundle.section(ctx, sectionKeys)
+	b, err := s.section(sectionKeys, s.files.keys)
 	if err != nil {
 		return nil, err
 	}
-	if s.keys, err = openKeys(data); err != nil {
+	if b == nil {
+		return nil, fail.New(fail.Corrupt, "split %s has no keys", s.seg.SplitKey)
+	}
+	if s.keys, err = openKeysOf(b, b.size); err != nil {
 		return nil, fail.Wrap(fail.CodeOf(err), err, "split %s", s.seg.SplitKey)
 	}
 	return s.keys, nil

@@ -102,8 +102,12 @@ func verifyKeys(data []byte, rows int) error {
 	if idx.n != rows {
 		return fail.New(fail.Corrupt, "the key index has %d keys, the manifest says %d rows", idx.n, rows)
 	}
+	all, err := idx.hashes(0, idx.n)
+	if err != nil {
+		return err
+	}
 	for i := 1; i < idx.n; i++ {
-		if idx.hash(i) < idx.hash(i-1) {
+		if all.at(i) < all.at(i-1) {
 			return fail.New(fail.Corrupt, "hash %d of the key index is below the one before", i)
 		}
 	}

@@ -11,9 +11,23 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
-// Section is an opened column section. Safe for concurrent use; it keeps data.
+// Source is the bytes of a section. Range returns bytes [off, off+n), which lie in
+// the section; they never change and stay valid for as long as they are used. Safe
+// for concurrent use. The bytes must have been verified.
+type Source interface {
+	Range(off, n int64) ([]byte, error)
+}
+
+// bytesSource is a section in memory.
+type bytesSource []byte
+
+func (b bytesSource) Range(off, n int64) ([]byte, error) { return b[off : off+n : off+n], nil }
+
+// Section is an opened column section. Safe for concurrent use; it keeps its
+// directory and reads chunks from the source when they are asked for.
 type Section struct {
-	data []byte
+	src  Source
+	size int64 // of the chunks
 	dir  directory
 	cols map[string]*columnMeta
 }
@@ -23,26 +37,39 @@ type columnMeta struct {
 	t types.Type
 }
 
-// Open reads the directory of a section and checks its bounds. The types are
-// resolved by name. Errors: fail.Corrupt, fail.Unsupported for another version.
-func Open(data []byte) (*Section, error) {
-	if len(data) < trailerLen || string(data[len(data)-4:]) != magic {
+// Open opens a section in memory; see [OpenSource].
+func Open(data []byte) (*Section, error) { return OpenSource(bytesSource(data), int64(len(data))) }
+
+// OpenSource reads the directory of a section of the size and checks its bounds.
+// The types are resolved by name. Errors: fail.Corrupt, fail.Unsupported for
+// another version, and the source's own.
+func OpenSource(src Source, size int64) (*Section, error) {
+	if size < trailerLen {
 		return nil, corrupt("no %q at the end", magic)
 	}
-	tail := data[len(data)-trailerLen:]
+	tail, err := src.Range(size-trailerLen, trailerLen)
+	if err != nil {
+		return nil, err
+	}
+	if string(tail[trailerLen-4:]) != magic {
+		return nil, corrupt("no %q at the end", magic)
+	}
 	if v := binary.LittleEndian.Uint16(tail[4:]); v != version {
 		return nil, fail.New(fail.Unsupported, "column section version %d is not known", v)
 	}
 	if tail[6] != 0 || tail[7] != 0 {
 		return nil, corrupt("the reserved bytes at its end are not zero")
 	}
-	n := int(binary.LittleEndian.Uint32(tail))
-	if n > len(data)-trailerLen {
-		return nil, corrupt("directory of %d bytes in a section of %d", n, len(data))
+	n := int64(binary.LittleEndian.Uint32(tail))
+	if n > size-trailerLen {
+		return nil, corrupt("directory of %d bytes in a section of %d", n, size)
 	}
-	body := data[:len(data)-trailerLen-n]
-	s := &Section{data: body, cols: map[string]*columnMeta{}}
-	if err := json.Unmarshal(data[len(body):len(data)-trailerLen], &s.dir); err != nil {
+	s := &Section{src: src, size: size - trailerLen - n, cols: map[string]*columnMeta{}}
+	dir, err := src.Range(s.size, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(dir, &s.dir); err != nil {
 		return nil, corrupt("directory: %v", err)
 	}
 	if len(s.dir.Columns) == 0 && s.dir.Rows != 0 {
@@ -65,7 +92,7 @@ func (s *Section) check(c *columnDir) error {
 		return corrupt("column %q has %d chunks for %d rows", c.Name, len(c.Chunks), s.dir.Rows)
 	}
 	for i, k := range c.Chunks {
-		if k.Off < 0 || k.Len < 8 || k.Off > int64(len(s.data)) || k.Len > int64(len(s.data))-k.Off {
+		if k.Off < 0 || k.Len < 8 || k.Off > s.size || k.Len > s.size-k.Off {
 			return corrupt("column %q chunk %d lies outside the section", c.Name, i)
 		}
 	}
@@ -142,7 +169,8 @@ func (s *Section) chunk(name string, i int) (*columnMeta, []byte, error) {
 		return nil, nil, fail.Bug("column %q has no chunk %d", name, i)
 	}
 	k := c.Chunks[i]
-	return c, s.data[k.Off : k.Off+k.Len], nil
+	data, err := s.src.Range(k.Off, k.Len)
+	return c, data, err
 }
 
 // chunkRows is the number of rows of chunk i.

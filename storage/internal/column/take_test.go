@@ -47,8 +47,10 @@ func open(t testing.TB, data []byte) *Section {
 	return s
 }
 
+func dataOf(s *Section) []byte { return s.src.(bytesSource) }
+
 // encodingOf is the encoding of the first chunk of column x.
-func encodingOf(s *Section) byte { return s.data[s.cols["x"].Chunks[0].Off] }
+func encodingOf(s *Section) byte { return dataOf(s)[s.cols["x"].Chunks[0].Off] }
 
 func TestFrames(t *testing.T) {
 	v := longTexts(rand.New(rand.NewSource(3)), 5000)
@@ -56,7 +58,7 @@ func TestFrames(t *testing.T) {
 	if encodingOf(s) != encZstd {
 		t.Fatalf("encoding %d, want zstd", encodingOf(s))
 	}
-	h, c, err := readHead(s.data[s.cols["x"].Chunks[0].Off:], s.chunkRows(0))
+	h, c, err := readHead(dataOf(s)[s.cols["x"].Chunks[0].Off:], s.chunkRows(0))
 	if err != nil {
 		t.Fatal(err)
 	}

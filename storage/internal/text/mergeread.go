@@ -54,7 +54,12 @@ func (s *segmentTerms) postings(posts []memPosting, pos []byte, positions bool) 
 		return posts, pos, err
 	}
 	seg := src.(*segSource)
-	d := decoder{b: s.f.sec[secPositions], at: int(seg.posStart)}
+	var d decoder
+	if positions {
+		if d.b, err = seg.allPositions(); err != nil {
+			return posts, pos, err
+		}
+	}
 	for b := range seg.blocks() {
 		if err := seg.loadDocs(b, &s.buf); err != nil {
 			return posts, pos, err

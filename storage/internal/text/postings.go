@@ -17,13 +17,17 @@ type segSource struct {
 func (f *segField) open(ord uint32) (source, error) {
 	table := f.sec[secTerms]
 	from, to := binary.LittleEndian.Uint32(table[4*int(ord):]), binary.LittleEndian.Uint32(table[4*int(ord)+4:])
-	if from > to || int64(to) > int64(len(f.sec[secPostings])) {
+	if from > to || int64(to) > f.size[secPostings] {
 		return nil, f.corrupt(secTerms, "term %d lies at %d to %d", ord, from, to)
 	}
-	d := &decoder{b: f.sec[secPostings][from:to:to]}
+	record, err := f.read(secPostings, int64(from), int64(to))
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{b: record}
 	n := d.uvarint()
 	s := &segSource{f: f, ord: ord, posStart: d.uvarint()}
-	if d.bad || n == 0 || n > uint64(f.n) || s.posStart > uint64(len(f.sec[secPositions])) {
+	if d.bad || n == 0 || n > uint64(f.n) || s.posStart > uint64(f.size[secPositions]) {
 		return nil, f.corrupt(secPostings, "the head of term %d (%d documents)", ord, n)
 	}
 	s.n = int(n)
@@ -192,16 +196,58 @@ func (s *segSource) tailBound(b int, sc *scorer) float64 {
 	return best
 }
 
-func (s *segSource) positions(b, i int, buf *blockBuf, dst []uint32) ([]uint32, error) {
-	at := s.posStart
+// positionsEnd is where the positions of the term end: those of the next begin.
+func (s *segSource) positionsEnd() (int64, error) {
+	if s.ord+1 >= s.f.terms {
+		return s.f.size[secPositions], nil
+	}
+	table := s.f.sec[secTerms]
+	from, to := int64(binary.LittleEndian.Uint32(table[4*int(s.ord)+4:])), int64(binary.LittleEndian.Uint32(table[4*int(s.ord)+8:]))
+	head, err := s.f.read(secPostings, from, min(to, from+2*binary.MaxVarintLen64))
+	if err != nil {
+		return 0, err
+	}
+	d := &decoder{b: head}
+	d.uvarint()
+	end := d.uvarint()
+	if d.bad || end > uint64(s.f.size[secPositions]) {
+		return 0, s.f.corrupt(secPostings, "the head of term %d", s.ord+1)
+	}
+	return int64(end), nil
+}
+
+// allPositions are the bytes of the positions of all documents.
+func (s *segSource) allPositions() ([]byte, error) {
+	end, err := s.positionsEnd()
+	if err != nil {
+		return nil, err
+	}
+	return s.f.read(secPositions, int64(s.posStart), end)
+}
+
+// blockPositions are the bytes of the positions of a block.
+func (s *segSource) blockPositions(b int) ([]byte, error) {
+	from, end := int64(s.posStart), int64(0)
 	if s.skips != nil {
-		at += uint64(binary.LittleEndian.Uint32(s.skips[skipBytes*b+8:]))
+		from += int64(binary.LittleEndian.Uint32(s.skips[skipBytes*b+8:]))
 	}
-	all := s.f.sec[secPositions]
-	if at > uint64(len(all)) {
-		return dst, s.badPositions(b)
+	if s.skips != nil && b+1 < s.blocks() {
+		end = int64(s.posStart) + int64(binary.LittleEndian.Uint32(s.skips[skipBytes*(b+1)+8:]))
+	} else {
+		var err error
+		if end, err = s.positionsEnd(); err != nil {
+			return nil, err
+		}
 	}
-	d := &decoder{b: all, at: int(at)}
+	return s.f.read(secPositions, from, end)
+}
+
+func (s *segSource) positions(b, i int, buf *blockBuf, dst []uint32) ([]uint32, error) {
+	all, err := s.blockPositions(b)
+	if err != nil {
+		return dst, err
+	}
+	d := &decoder{b: all}
 	before := uint64(0)
 	for _, f := range buf.freqs[:i] {
 		before += uint64(f)

@@ -13,8 +13,21 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 )
 
-// Segment is an opened index over immutable bytes. It keeps the bytes it was
-// opened with; they must not change. Safe for concurrent use.
+// Source is the bytes of a segment. Range returns bytes [off, off+n), which lie in
+// the segment; they never change and stay valid for as long as they are used. Safe
+// for concurrent use. The bytes must have been verified.
+type Source interface {
+	Range(off, n int64) ([]byte, error)
+}
+
+// bytesSource is a segment in memory.
+type bytesSource []byte
+
+func (b bytesSource) Range(off, n int64) ([]byte, error) { return b[off : off+n : off+n], nil }
+
+// Segment is an opened index over immutable bytes. It keeps dictionaries, lengths
+// and tables in memory; postings, positions and forward lists are read from the
+// source when they are asked for. Safe for concurrent use.
 type Segment struct {
 	n      uint32
 	fields []segField
@@ -28,8 +41,25 @@ type segField struct {
 	sum     FieldStats
 	n       uint32 // documents
 	terms   uint32
-	sec     [numSections][]byte
+	sec     [numSections][]byte // those that are kept
+	at      [numSections]int64
+	size    [numSections]int64
+	src     Source
 	lengths packedLengths
+}
+
+// large are the sections that are read by ranges.
+var large = [numSections]bool{secPositions: true, secPostings: true, secForward: true}
+
+// read is bytes [from, to) of a large section; the caller has checked to.
+func (f *segField) read(section int, from, to int64) ([]byte, error) {
+	if from > to || to > f.size[section] {
+		return nil, f.corrupt(section, "bytes %d to %d of %d", from, to, f.size[section])
+	}
+	if from == to {
+		return nil, nil
+	}
+	return f.src.Range(f.at[section]+from, to-from)
 }
 
 func corrupt(section, format string, args ...any) *fail.Error {
@@ -44,7 +74,16 @@ func (f *segField) corrupt(section int, format string, args ...any) *fail.Error 
 // Open checks the magic, the version, every checksum and the sizes of all
 // sections. Errors: Corrupt naming the section, Unsupported for another version.
 func Open(data []byte) (*Segment, error) {
-	dir, err := openDirectory(data)
+	if err := checkSums(data); err != nil {
+		return nil, err
+	}
+	return OpenSource(bytesSource(data), int64(len(data)))
+}
+
+// OpenSource is Open of a segment of the size whose source has verified what it
+// gives: the checksums in it are not looked at. Errors of the source pass.
+func OpenSource(src Source, size int64) (*Segment, error) {
+	dir, end, err := readDirectory(src, size)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +94,7 @@ func Open(data []byte) (*Segment, error) {
 		return nil, corrupt("directory", "%d fields and %d documents do not fit", count, s.n)
 	}
 	for i := range count {
-		f, err := openField(d, data, s.n)
+		f, err := openField(d, src, end, s.n)
 		if err != nil {
 			return nil, err
 		}
@@ -70,39 +109,70 @@ func Open(data []byte) (*Segment, error) {
 	return s, nil
 }
 
-// openDirectory checks the frame and every block's checksum, and returns the directory.
-func openDirectory(data []byte) ([]byte, error) {
-	le := binary.LittleEndian
-	if len(data) < headerBytes+trailerBytes {
-		return nil, corrupt("header", "%d bytes are too few", len(data))
-	}
-	if string(data[:8]) != segmentMagic {
-		return nil, corrupt("header", "the magic is %q, not %q", data[:8], segmentMagic)
-	}
-	if v := le.Uint32(data[8:]); v != segmentVersion {
-		return nil, fail.New(fail.Unsupported, "text segment version %d is unknown to this build", v).
-			WithHint("It was written by a newer release; this one reads version %d.", segmentVersion)
-	}
-	t := data[len(data)-trailerBytes:]
-	if string(t[24:]) != segmentMagic {
-		return nil, corrupt("trailer", "the magic is missing at the end: the segment is cut short")
-	}
-	dirAt, dirLen, blocks := le.Uint64(t), uint64(le.Uint32(t[8:])), uint64(le.Uint32(t[12:]))
-	end := uint64(len(data)-trailerBytes) - min(8*blocks, uint64(len(data)-trailerBytes))
-	if dirAt < headerBytes || dirAt > end || dirAt+dirLen != end || blocks != (end+checksumBlock-1)/checksumBlock {
-		return nil, corrupt("trailer", "directory at %d of %d bytes and %d checksums do not fit %d bytes", dirAt, dirLen, blocks, len(data))
-	}
-	sums := data[end : len(data)-trailerBytes]
-	if xxh3.Hash(data[end:len(data)-trailerBytes+16]) != le.Uint64(t[16:]) {
-		return nil, corrupt("checksums", "their own checksum does not match")
-	}
-	for i := range blocks {
-		at := i * checksumBlock
-		if xxh3.Hash(data[at:min(at+checksumBlock, end)]) != le.Uint64(sums[8*i:]) {
-			return nil, corrupt("checksums", "the block at byte %d does not match its checksum", at)
+// Resident is about the memory of an open segment, in bytes.
+func (s *Segment) Resident() int64 {
+	n := int64(1 << 10)
+	for i := range s.fields {
+		for _, sec := range s.fields[i].sec {
+			n += int64(len(sec))
 		}
 	}
-	return data[dirAt:end], nil
+	return n
+}
+
+// readDirectory checks the frame and returns the directory, and where the
+// checksums begin.
+func readDirectory(src Source, size int64) (dir []byte, end int64, err error) {
+	le := binary.LittleEndian
+	if size < headerBytes+trailerBytes {
+		return nil, 0, corrupt("header", "%d bytes are too few", size)
+	}
+	head, err := src.Range(0, headerBytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	if string(head[:8]) != segmentMagic {
+		return nil, 0, corrupt("header", "the magic is %q, not %q", head[:8], segmentMagic)
+	}
+	if v := le.Uint32(head[8:]); v != segmentVersion {
+		return nil, 0, fail.New(fail.Unsupported, "text segment version %d is unknown to this build", v).
+			WithHint("It was written by a newer release; this one reads version %d.", segmentVersion)
+	}
+	t, err := src.Range(size-trailerBytes, trailerBytes)
+	if err != nil {
+		return nil, 0, err
+	}
+	if string(t[24:]) != segmentMagic {
+		return nil, 0, corrupt("trailer", "the magic is missing at the end: the segment is cut short")
+	}
+	dirAt, dirLen, blocks := le.Uint64(t), uint64(le.Uint32(t[8:])), uint64(le.Uint32(t[12:]))
+	stop := uint64(size-trailerBytes) - min(8*blocks, uint64(size-trailerBytes))
+	if dirAt < headerBytes || dirAt > stop || dirAt+dirLen != stop || blocks != (stop+checksumBlock-1)/checksumBlock {
+		return nil, 0, corrupt("trailer", "directory at %d of %d bytes and %d checksums do not fit %d bytes", dirAt, dirLen, blocks, size)
+	}
+	dir, err = src.Range(int64(dirAt), int64(dirLen))
+	return dir, int64(stop), err
+}
+
+// checkSums checks every block of a segment in memory.
+func checkSums(data []byte) error {
+	le := binary.LittleEndian
+	_, stop, err := readDirectory(bytesSource(data), int64(len(data)))
+	if err != nil {
+		return err
+	}
+	end, t := uint64(stop), data[len(data)-trailerBytes:]
+	sums := data[end : len(data)-trailerBytes]
+	if xxh3.Hash(data[end:len(data)-trailerBytes+16]) != le.Uint64(t[16:]) {
+		return corrupt("checksums", "their own checksum does not match")
+	}
+	for i := range uint64(len(sums) / 8) {
+		at := i * checksumBlock
+		if xxh3.Hash(data[at:min(at+checksumBlock, end)]) != le.Uint64(sums[8*i:]) {
+			return corrupt("checksums", "the block at byte %d does not match its checksum", at)
+		}
+	}
+	return nil
 }
 
 func (d *decoder) fixed32() uint32 {
@@ -119,8 +189,8 @@ func (d *decoder) fixed64() uint64 {
 	return 0
 }
 
-func openField(d *decoder, data []byte, n uint32) (segField, error) {
-	f := segField{n: n}
+func openField(d *decoder, src Source, end int64, n uint32) (segField, error) {
+	f := segField{n: n, src: src}
 	f.config.Name = string(d.bytes(uint64(d.fixed32())))
 	f.config.Analyzer = string(d.bytes(uint64(d.fixed32())))
 	f.config.K1 = math.Float64frombits(d.fixed64())
@@ -129,10 +199,18 @@ func openField(d *decoder, data []byte, n uint32) (segField, error) {
 	f.terms = d.fixed32()
 	for s := range f.sec {
 		at, size := d.fixed64(), d.fixed64()
-		if d.bad || at > uint64(len(data)) || size > uint64(len(data))-at {
-			return f, f.corrupt(s, "%d bytes at %d do not fit %d bytes", size, at, len(data))
+		if d.bad || at > uint64(end) || size > uint64(end)-at {
+			return f, f.corrupt(s, "%d bytes at %d do not fit %d bytes", size, at, end)
 		}
-		f.sec[s] = data[at : at+size : at+size]
+		f.at[s], f.size[s] = int64(at), int64(size)
+		if large[s] || size == 0 {
+			continue
+		}
+		b, err := src.Range(int64(at), int64(size))
+		if err != nil {
+			return f, err
+		}
+		f.sec[s] = slices.Clone(b) // of a source's block it would hold all
 	}
 	return f, f.checkSizes()
 }
@@ -239,38 +317,38 @@ func (s *Segment) countTerms(docs []uint32) ([][]uint32, error) {
 
 // forward counts the terms of the document.
 func (f *segField) forward(doc uint32, counts []uint32) error {
-	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*int(doc):])
-	d := &decoder{b: f.sec[secForward], at: int(at)}
-	n := d.u32()
+	return f.eachTerm(doc, uint32(len(counts)), func(ord uint32) { counts[ord]++ })
+}
+
+// documentTerms appends the document's terms, each by its number in ords.
+func (f *segField) documentTerms(doc uint32, ords, dst []uint32) ([]uint32, error) {
+	err := f.eachTerm(doc, uint32(len(ords)), func(ord uint32) { dst = append(dst, ords[ord]) })
+	return dst, err
+}
+
+// eachTerm visits the ordinals of the document's terms, which are below terms.
+func (f *segField) eachTerm(doc, terms uint32, visit func(ord uint32)) error {
+	index := f.sec[secForwardIndex]
+	from, to := int64(binary.LittleEndian.Uint32(index[4*int(doc):])), f.size[secForward]
+	if doc+1 < f.n {
+		to = int64(binary.LittleEndian.Uint32(index[4*int(doc)+4:]))
+	}
+	list, err := f.read(secForward, from, to)
+	if err != nil {
+		return err
+	}
+	d := &decoder{b: list}
 	ord := uint64(0)
-	for range n {
-		ord += uint64(d.u32())
-		if d.bad || ord >= uint64(len(counts)) {
-			return f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, len(counts))
+	for range d.u32() {
+		if ord += uint64(d.u32()); d.bad || ord >= uint64(terms) {
+			return f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, terms)
 		}
-		counts[ord]++
+		visit(uint32(ord))
 	}
 	if d.bad {
 		return f.corrupt(secForward, "the list of document %d", doc)
 	}
 	return nil
-}
-
-// documentTerms appends the document's terms, each by its number in ords.
-func (f *segField) documentTerms(doc uint32, ords, dst []uint32) ([]uint32, error) {
-	at := binary.LittleEndian.Uint32(f.sec[secForwardIndex][4*int(doc):])
-	d := &decoder{b: f.sec[secForward], at: int(at)}
-	ord := uint64(0)
-	for range d.u32() {
-		if ord += uint64(d.u32()); d.bad || ord >= uint64(len(ords)) {
-			return dst, f.corrupt(secForward, "document %d lists term %d of %d", doc, ord, len(ords))
-		}
-		dst = append(dst, ords[ord])
-	}
-	if d.bad {
-		return dst, f.corrupt(secForward, "the list of document %d", doc)
-	}
-	return dst, nil
 }
 
 // dictIter walks the terms in order.
