@@ -10,14 +10,18 @@ import (
 	"github.com/loamdb/loam/internal/vec"
 )
 
-// flushBytes is how much of a section a Stream holds before it writes. The chunks
-// of a column lie together in runs of its share of that.
-const flushBytes = 16 << 20
+// runBytes is the size at which the chunks that a Stream holds of a column are
+// written, behind each other, so that a scan of one column reads long runs.
+// flushBytes is what it holds of all columns before it writes them all.
+const (
+	runBytes   = 512 << 10
+	flushBytes = 16 << 20
+)
 
 // Stream writes a section whose number of rows is not known before: NewStream,
-// Append as often as it takes, Finish. It holds one chunk of rows and flushBytes of
-// encoded chunks. A section below that has the bytes that a [Writer] makes. Not
-// for concurrent use.
+// Append as often as it takes, Finish. It holds one chunk of rows and at most
+// runBytes of encoded chunks a column, flushBytes of all. A section whose columns are
+// below that has the bytes that a [Writer] makes. Not for concurrent use.
 type Stream struct {
 	w    io.Writer
 	cols []streamColumn
@@ -64,6 +68,11 @@ func (s *Stream) Append(cols []*vec.Vector, n int) error {
 			rest.AppendRows(tail, nil, tail.N)
 		}
 		c.pending = rest
+		if len(c.encoded) >= runBytes {
+			if err := s.flushColumn(c); err != nil {
+				return err
+			}
+		}
 	}
 	s.rows += n
 	if s.held >= flushBytes {
@@ -86,18 +95,25 @@ func (c *streamColumn) encode(part *vec.Vector) int {
 // flush writes what is held, column by column.
 func (s *Stream) flush() error {
 	for i := range s.cols {
-		c := &s.cols[i]
-		for k := range c.dir.Chunks[c.written:] {
-			c.dir.Chunks[c.written+k].Off += s.off
-		}
-		c.written = len(c.dir.Chunks)
-		if _, err := s.w.Write(c.encoded); err != nil {
+		if err := s.flushColumn(&s.cols[i]); err != nil {
 			return err
 		}
-		s.off += int64(len(c.encoded))
-		c.encoded = c.encoded[:0]
 	}
-	s.held = 0
+	return nil
+}
+
+// flushColumn writes what is held of a column.
+func (s *Stream) flushColumn(c *streamColumn) error {
+	for k := range c.dir.Chunks[c.written:] {
+		c.dir.Chunks[c.written+k].Off += s.off
+	}
+	c.written = len(c.dir.Chunks)
+	if _, err := s.w.Write(c.encoded); err != nil {
+		return err
+	}
+	s.off += int64(len(c.encoded))
+	s.held -= len(c.encoded)
+	c.encoded = c.encoded[:0]
 	return nil
 }
 
@@ -105,7 +121,7 @@ func (s *Stream) flush() error {
 func (s *Stream) Finish() error {
 	for i := range s.cols {
 		if c := &s.cols[i]; c.pending.N > 0 {
-			c.encode(c.pending.Slice(0, c.pending.N))
+			s.held += c.encode(c.pending.Slice(0, c.pending.N))
 		}
 	}
 	if err := s.flush(); err != nil {

@@ -93,7 +93,7 @@ func TestALargeStream(t *testing.T) {
 		if err := s.Append(piece, vec.ChunkRows); err != nil {
 			t.Fatal(err)
 		}
-		if s.held > flushBytes+4<<20 {
+		if s.held > 2*runBytes+4<<20 {
 			t.Fatalf("%d bytes are held", s.held)
 		}
 	}
