@@ -234,7 +234,7 @@ func (c *Collection) manifestOf(ctx context.Context, head metastore.Head) (*Mani
 		return &Manifest{Object: c.origin.ID, Incarnation: c.origin.Incarnation, Applied: make([]uint64, c.origin.Partitions)}, ManifestRef{}, nil
 	}
 	ref := ManifestRef{Key: head.ManifestKey, Checksum: head.ManifestChecksum, Size: head.ManifestSize}
-	m, err := readManifest(ctx, c.deps.Objects, ref)
+	m, err := readManifest(ctx, c.deps.Objects, ref, c.groups())
 	if err != nil {
 		return nil, ref, err
 	}
@@ -243,6 +243,16 @@ func (c *Collection) manifestOf(ctx context.Context, head metastore.Head) (*Mani
 			ref.Key, m.Object, m.Version, c.origin.ID, head.Version)
 	}
 	return m, ref, nil
+}
+
+// groups are those of the version in force.
+func (c *Collection) groups() []Group {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.st == nil {
+		return nil
+	}
+	return c.st.manifest.Groups
 }
 
 // load opens the splits and deletion bitmaps of a manifest. Its gens are nil.

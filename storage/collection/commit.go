@@ -153,6 +153,9 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 		}
 	}
 	fault.Point("commit/Lance manifest written")
+	if err := c.writeGroups(ctx, base.manifest, m); err != nil {
+		return err
+	}
 	body, err := encodeManifest(m)
 	if err != nil {
 		return err

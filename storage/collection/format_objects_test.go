@@ -102,10 +102,10 @@ func TestManifestsOfAnotherKind(t *testing.T) {
 	if _, err := store.Put(ctx, name, b, object.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readManifest(ctx, store, ManifestRef{Key: name, Checksum: xxh3.Hash(b), Size: int64(len(b))}); err != nil {
+	if _, err := readManifest(ctx, store, ManifestRef{Key: name, Checksum: xxh3.Hash(b), Size: int64(len(b))}, nil); err != nil {
 		t.Error(err)
 	}
-	_, err = readManifest(ctx, store, ManifestRef{Key: name, Checksum: 1, Size: int64(len(b))})
+	_, err = readManifest(ctx, store, ManifestRef{Key: name, Checksum: 1, Size: int64(len(b))}, nil)
 	refusedByName(t, "another manifest", name, err)
 }
 

@@ -118,7 +118,7 @@ func (c *Collection) manifest(ctx context.Context, ref ManifestRef) (*Manifest, 
 	if m, ok := c.past.get(ref.Key); ok {
 		return m, nil
 	}
-	m, err := readManifest(ctx, c.deps.Objects, ref)
+	m, err := readManifest(ctx, c.deps.Objects, ref, c.groups())
 	if err == nil {
 		c.past.put(ref.Key, m)
 	}

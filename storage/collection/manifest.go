@@ -2,7 +2,6 @@ package collection
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 
 	"github.com/zeebo/xxh3"
@@ -47,7 +46,11 @@ type Manifest struct {
 	LanceBase     uint64 `json:"lance_base_xxh3,omitempty"`
 	NextFragment  uint64 `json:"next_fragment"`
 	// Merged is the newest version, up to this one, that a merge committed.
-	Merged   uint64    `json:"merged,omitempty"`
+	Merged uint64 `json:"merged,omitempty"`
+	// Groups hold segments outside of the root, by objects that versions share.
+	Groups []Group `json:"groups,omitempty"`
+	// Segments are all segments of the version, ascending by fragment, those of its
+	// groups too; in the root's JSON only the others are.
 	Segments []Segment `json:"segments"`
 }
 
@@ -81,6 +84,8 @@ type Segment struct {
 	DataIDs      []int32 `json:"data_ids,omitempty"`
 	// DataColumns are the file columns of DataIDs.
 	DataColumns []int32 `json:"data_columns,omitempty"`
+	// Range bounds what the rows hold; nil when it is not known.
+	Range *Range `json:"range,omitempty"`
 	// Deletion names the deletion bitmap, or nil.
 	Deletion *Deletion `json:"deletion,omitempty"`
 }
@@ -107,39 +112,30 @@ const (
 	manifestHead    = 16
 )
 
-// encodeManifest writes "LMAN", version u16, 0 u16, xxh3 of the JSON u64, JSON.
+// encodeManifest writes the root: "LMAN", version u16, 0 u16, xxh3 of the JSON u64, JSON.
 func encodeManifest(m *Manifest) ([]byte, error) {
-	body, err := json.Marshal(m)
+	root := *m
+	root.Segments = m.inline()
+	body, err := json.Marshal(&root)
 	if err != nil {
 		return nil, fail.Wrap(fail.Internal, err, "manifest")
 	}
-	b := append([]byte(manifestMagic), manifestVersion, 0, 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, xxh3.Hash(body))
-	return append(b, body...), nil
+	return frame(manifestMagic, manifestVersion, body), nil
 }
 
-// decodeManifest reads what encodeManifest wrote; name is for errors.
+// decodeManifest reads what encodeManifest wrote, without the segments of groups;
+// name is for errors.
 func decodeManifest(name string, b []byte) (*Manifest, error) {
-	if len(b) < manifestHead || string(b[:4]) != manifestMagic {
-		return nil, fail.New(fail.Corrupt, "manifest %s does not begin with %q", name, manifestMagic)
-	}
-	if v := binary.LittleEndian.Uint16(b[4:]); v != manifestVersion {
-		return nil, fail.New(fail.Unsupported, "manifest %s has version %d, which this Loam does not know", name, v)
-	}
-	if b[6] != 0 || b[7] != 0 {
-		return nil, fail.New(fail.Corrupt, "manifest %s: the reserved bytes of its header are not zero", name)
-	}
-	if xxh3.Hash(b[manifestHead:]) != binary.LittleEndian.Uint64(b[8:]) {
-		return nil, fail.New(fail.Corrupt, "manifest %s: checksum", name)
-	}
 	m := &Manifest{}
-	if err := json.Unmarshal(b[manifestHead:], m); err != nil {
-		return nil, fail.New(fail.Corrupt, "manifest %s: %v", name, err)
+	if err := unframe("manifest", name, manifestMagic, manifestVersion, b, m); err != nil {
+		return nil, err
 	}
 	return m, m.checkAncestors(name)
 }
 
-func readManifest(ctx context.Context, store object.Store, ref ManifestRef) (*Manifest, error) {
+// readManifest reads a version with the segments of its groups; of the known ones,
+// which another version has, nothing is read.
+func readManifest(ctx context.Context, store object.Store, ref ManifestRef, known []Group) (*Manifest, error) {
 	b, err := store.Get(ctx, ref.Key)
 	if err != nil {
 		return nil, err
@@ -147,5 +143,9 @@ func readManifest(ctx context.Context, store object.Store, ref ManifestRef) (*Ma
 	if ref.Checksum != 0 && xxh3.Hash(b) != ref.Checksum {
 		return nil, fail.New(fail.Corrupt, "manifest %s is not the one that was committed: checksum", ref.Key)
 	}
-	return decodeManifest(ref.Key, b)
+	m, err := decodeManifest(ref.Key, b)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.loadGroups(ctx, store, known)
 }

@@ -18,6 +18,8 @@ func manifestKey(obj *schema.Object, id string) string {
 	return prefix(obj) + "manifests/" + id + ".lman"
 }
 
+func groupKey(obj *schema.Object, id string) string { return prefix(obj) + "groups/" + id + ".lgrp" }
+
 func deletionKey(obj *schema.Object, id string) string {
 	return prefix(obj) + "deletions/" + id + ".bin"
 }

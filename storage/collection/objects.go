@@ -19,6 +19,7 @@ const (
 	DeletionObject ObjectKind = "deletion bitmap"
 	LanceObject    ObjectKind = "Lance manifest"
 	BaseObject     ObjectKind = "Lance version 1"
+	GroupObject    ObjectKind = "manifest group"
 )
 
 // StoredObject is an object that a manifest refers to, as it was written.
@@ -47,6 +48,9 @@ func (m *Manifest) Objects() []StoredObject {
 		if d := s.Deletion; d != nil {
 			out = append(out, StoredObject{Key: d.Key, Kind: DeletionObject, Size: d.Size, Checksum: d.Checksum, Segment: i})
 		}
+	}
+	for _, g := range m.Groups {
+		out = append(out, StoredObject{Key: g.Key, Kind: GroupObject, Size: g.Size, Checksum: g.Checksum, Segment: -1})
 	}
 	if m.LanceVersion != 0 {
 		out = append(out,
@@ -77,5 +81,5 @@ func IsMirror(objectID uint64, key string) bool {
 // ReadManifest reads and checks the manifest that a head, a tag or a child names.
 // Errors: Corrupt, with object.ErrNotFound in the chain when it is gone; Unsupported.
 func ReadManifest(ctx context.Context, store object.Store, ref ManifestRef) (*Manifest, error) {
-	return readManifest(ctx, store, ref)
+	return readManifest(ctx, store, ref, nil)
 }

@@ -30,6 +30,7 @@ type segmentBuilder struct {
 	// inline are the columns of the split's column section; wide go to the data file.
 	inline, wide []colRef
 	keys         keyHashes
+	bounds       rangeBuilder
 	// analyzed are the text indexes of the views; without them text is built anew.
 	analyzed []text.MergePart
 	text     *text.Builder
@@ -208,6 +209,7 @@ func (b *segmentBuilder) add(ctx context.Context, v *view, chunk int) error {
 		cols[i] = vec.New(ref.t, count)
 		cols[i].AppendRows(col, sel, count)
 	}
+	b.bounds.add(b.obj.Kind, cols, count)
 	if err := b.columns.Append(cols, count); err != nil {
 		return err
 	}
@@ -313,7 +315,7 @@ func lanceArray(v *vec.Vector, t arrow.DataType) (arrow.Array, error) {
 
 // finish makes data file and bundle durable and describes them.
 func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment, error) {
-	seg := &Segment{Fragment: fragment, Rows: b.rows, FirstTS: b.firstTS, LastTS: b.lastTS}
+	seg := &Segment{Fragment: fragment, Rows: b.rows, FirstTS: b.firstTS, LastTS: b.lastTS, Range: b.bounds.finish()}
 	table := bundleTable{Object: b.obj.ID, Rows: b.rows}
 	for _, f := range b.obj.Fields {
 		table.Fields = append(table.Fields, bundleField{ID: f.ID, Name: f.Name, Type: f.Type.String(), FullText: f.FullText})

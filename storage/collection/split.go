@@ -363,6 +363,9 @@ func (s *split) keyColumn(ctx context.Context, chunk int) (*vec.Vector, error) {
 
 // lookup implements target.
 func (s *split) lookup(key string) (int32, bool, error) {
+	if !s.seg.Range.mayHold(key) {
+		return 0, false, nil
+	}
 	ctx := context.Background() // the answer is kept for later readers, whoever asked
 	idx, err := s.keyIndexOf()
 	if err != nil {
