@@ -132,3 +132,38 @@ func TestEveryKindOfBadRecord(t *testing.T) {
 		"cast\t22P02\noverflow\t22003\ndivision\t22012\nnull\t23502\nlong\t22001\nnan\t22003\njson\t22032\nvector\t22L01\ntime\t22007\nfilter\t22P02\nkey\t23502")
 	n.want("SELECT error_message FROM l_dead WHERE error_code = '23502' ORDER BY source_offset", "field \"must\" of dst may not be NULL\nkey field \"id\" of dst is NULL")
 }
+
+// A link that a stream's retention has overtaken says so instead of passing over
+// records, and goes on where the user says.
+func TestOvertakenByRetention(t *testing.T) {
+	n := opened(t)
+	n.ok("CREATE STREAM src (id BIGINT) WITH (retention = '1s', batch_interval = '20ms')", "CREATE TABLE dst (id BIGINT)",
+		"CREATE LINK l FROM STREAM src INTO TABLE dst PAUSED WITH (batch_interval = '10ms')", "CREATE LINK fresh FROM STREAM src INTO TABLE dst TRANSFORM (SELECT -id AS id) PAUSED",
+		"INSERT INTO src VALUES (1), (2)", "RESUME LINK l")
+	if why := n.links(); why != "" {
+		t.Fatal(why)
+	}
+	n.ok("PAUSE LINK l", "INSERT INTO src VALUES (3)")
+	n.apply()
+	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		n.ok("INSERT INTO src VALUES (4)")
+		n.apply()
+		if rows, _, err := n.query("SELECT count(*) FROM src WHERE id <= 3"); err != nil || rows[0] == "0" {
+			break
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatal("retention drops nothing")
+		}
+	}
+	n.ok("RESUME LINK l")
+	if why := n.links(); why != "" {
+		t.Fatal(why)
+	}
+	n.want("SELECT state, error_code, read FROM system.links WHERE name = 'l'", "failed\t72001\t2")
+	n.ok("RESUME LINK l START EARLIEST", "ALTER LINK fresh SET (batch_interval = '10ms')", "RESUME LINK fresh")
+	if why := n.links(); why != "" {
+		t.Fatal(why)
+	}
+	n.want("SELECT name, state, read > 0, lag_records FROM system.links ORDER BY name", "fresh\trunning\ttrue\t0\nl\trunning\ttrue\t0")
+	n.want("SELECT count(*) FROM dst WHERE abs(id) = 3", "0")
+}

@@ -29,6 +29,7 @@ var suites = map[string][]string{
 	"log":     {"./storage/wal", "-run", "^TestCrash$", "-short"},
 	"objects": {"./storage/object", "-short"},
 	"gc":      {"./storage/gc"},
+	"links":   {".", "-run", "^TestLinkAdversary$", "-links", "20"},
 }
 
 // mutant is one fault of the code.
