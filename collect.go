@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loamdb/loam/internal/fail"
-	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/metastore"
@@ -128,7 +127,7 @@ func gcRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, o := range objs {
-		if o.Kind == schema.View || o.Kind == schema.Link {
+		if !versioned(o) {
 			continue
 		}
 		st := s.engine.garbage.collector.State(o.ID)

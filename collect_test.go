@@ -140,6 +140,48 @@ func TestUnusedFilesGo(t *testing.T) {
 	}
 }
 
+// TestTagsSayWhatTheyKeep: system.tags has the bytes that a tag alone keeps.
+func TestTagsSayWhatTheyKeep(t *testing.T) {
+	ctx := context.Background()
+	e, err := Open(ctx, Config{GCInterval: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	s := e.NewSession(SessionConfig{})
+	runSQL(t, s, "CREATE COLLECTION docs (id TEXT PRIMARY KEY, n INT)")
+	obj, err := e.lookup(ctx, "public", "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.byID(ctx, obj.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, sql := range []string{"INSERT INTO docs VALUES ('a', 1), ('b', 2)", "INSERT INTO docs VALUES ('a', 3), ('b', 4), ('c', 5)"} {
+		runSQL(t, s, sql)
+		if err := c.Settle(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			runSQL(t, s, "CREATE TAG first ON docs")
+		}
+	}
+	onlyTheHead(t, e, obj.ID) // has not one row of the tagged version
+	eventually(t, 20*time.Second, "the bytes of the tag are counted", func() bool {
+		res, err := s.Query(ctx, "SELECT exclusive_bytes FROM system.tags WHERE tag = 'first' AND exclusive_bytes > 1000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Close() }()
+		chunk, err := res.Next(ctx)
+		return err == nil && chunk != nil && chunk.Rows() == 1
+	})
+	if snap, err := c.Version(ctx, 1); err != nil || snap.Count() != 2 {
+		t.Errorf("the tagged version: %v, %v", snap, err)
+	}
+}
+
 func TestGCIntervalIsChecked(t *testing.T) {
 	for _, d := range []time.Duration{time.Millisecond, -time.Second, 1000 * time.Hour} {
 		if _, err := Open(context.Background(), Config{GCInterval: d}); !fail.Is(err, fail.InvalidParameter) || !strings.Contains(err.Error(), d.String()) {

@@ -159,8 +159,13 @@ func tagRecords(ctx context.Context, s *Session) ([]record, error) {
 		if err != nil && !fail.Is(err, fail.UndefinedTable) { // dropped meanwhile
 			return nil, err
 		}
+		alone := s.engine.garbage.collector.TagBytes(o.ID)
 		for _, t := range tags {
-			out = append(out, tagRecord(o, t))
+			r := tagRecord(o, t)
+			if n, counted := alone[t.ManifestKey]; counted {
+				r["exclusive_bytes"] = vec.Int64(n)
+			}
+			out = append(out, r)
 		}
 	}
 	return out, nil

@@ -32,8 +32,9 @@ type entry struct {
 	mu  sync.Mutex // held by the one pass that runs; guards mem
 	mem Memory
 
-	stateMu sync.Mutex // guards state
-	state   State
+	stateMu   sync.Mutex // guards the fields below
+	state     State
+	exclusive map[string]int64
 }
 
 // State is what the passes of this node over one object have done.
@@ -74,6 +75,21 @@ func (c *Collector) State(id uint64) State {
 	return e.state
 }
 
+// TagBytes are the bytes that only tags of the object keep, by the key of the
+// tagged manifest, as the last pass of this node counted them (see
+// [Memory.Exclusive]). The caller must not change it.
+func (c *Collector) TagBytes(id uint64) map[string]int64 {
+	c.mu.Lock()
+	e := c.byID[id]
+	c.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	e.stateMu.Lock()
+	defer e.stateMu.Unlock()
+	return e.exclusive
+}
+
 // Pass runs one pass over the files of an object, or of a dropped one's id. An
 // error ends it; what it has deleted was nobody's.
 func (c *Collector) Pass(ctx context.Context, id uint64) (Stats, error) {
@@ -91,6 +107,7 @@ func (c *Collector) Pass(ctx context.Context, id uint64) (Stats, error) {
 	case nowErr == nil:
 		e.state.LastMS = now
 	}
+	e.exclusive = e.mem.Exclusive()
 	e.state.Passes++
 	e.state.Deleted += stats.Deleted
 	e.state.DeletedBytes += stats.DeletedBytes

@@ -55,12 +55,46 @@ func TestTagsStrandNothing(t *testing.T) {
 	if s, err := c.Strong(g.ctx); err != nil || s.Version() == tagged {
 		t.Fatal(err)
 	}
+	g.exclusive(c)
 	g.gc = New(g.gc.deps) // another process
 	_, err := g.meta.DropTag(g.ctx, c.Object().ID, "eval", "")
 	g.must(err)
 	g.pass(c)
 	g.pass(c)
 	g.settled(c)
+}
+
+// exclusive compares the bytes that only tags keep with a count of their own.
+func (g *rig) exclusive(c *collection.Collection) {
+	g.t.Helper()
+	root, err := g.meta.Root(g.ctx, c.Object().ID)
+	g.must(err)
+	refs := func(key string) map[string]int64 {
+		m, err := collection.ReadManifest(g.ctx, g.mem, collection.ManifestRef{Key: key})
+		g.must(err)
+		out := map[string]int64{key: 0}
+		for _, o := range m.Objects() {
+			out[o.Key] = 0
+		}
+		for key := range out {
+			info, err := g.mem.Head(g.ctx, key)
+			g.must(err)
+			out[key] = info.Size
+		}
+		return out
+	}
+	head, got := refs(root.Head.ManifestKey), g.gc.TagBytes(c.Object().ID)
+	for _, tag := range root.Tags {
+		want := int64(0)
+		for key, size := range refs(tag.ManifestKey) {
+			if _, too := head[key]; !too {
+				want += size
+			}
+		}
+		if want == 0 || got[tag.ManifestKey] != want {
+			g.t.Errorf("tag %s keeps %d bytes alone, want %d", tag.Name, got[tag.ManifestKey], want)
+		}
+	}
 }
 
 // TestAnUnreadableRootStopsThePass (paimon #7715): a manifest that is gone, or

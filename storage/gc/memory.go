@@ -88,6 +88,7 @@ type Memory struct {
 	upto      uint64
 	uptoKey   string              // of the manifest of version upto
 	tagged    map[string][]string // files by the key of a tagged manifest
+	exclusive map[string]int64    // bytes by the key of a tagged manifest
 
 	pass pass
 }
@@ -208,7 +209,7 @@ func (m *Memory) Read(x Manifest) Step {
 
 // Dropped says that the object's id is not in the catalog, at a time after the listing.
 func (m *Memory) Dropped() Step {
-	m.newest, m.tagged, m.upto, m.uptoKey = nil, nil, 0, ""
+	m.newest, m.tagged, m.exclusive, m.upto, m.uptoKey = nil, nil, nil, 0, ""
 	m.pass.root = Root{}
 	return m.sentence(slices.Sorted(maps.Keys(m.pass.files)))
 }
@@ -218,9 +219,14 @@ func (m *Memory) Dropped() Step {
 func (m *Memory) decide() Step {
 	maps.DeleteFunc(m.newest, func(_ string, v uint64) bool { return v < m.pass.root.Oldest })
 	tagged := map[string]bool{}
-	for _, keys := range m.tagged {
+	m.exclusive = make(map[string]int64, len(m.tagged))
+	for ref, keys := range m.tagged {
+		m.exclusive[ref] = 0
 		for _, key := range keys {
 			tagged[key] = true
+			if m.newest[key] == 0 {
+				m.exclusive[ref] += m.pass.files[key]
+			}
 		}
 	}
 	for _, key := range m.pass.root.Mirrors {
@@ -291,6 +297,11 @@ func (m *Memory) end() Step {
 
 // Idle reports whether the last pass left nothing that another one would delete.
 func (m *Memory) Idle() bool { return len(m.condemned) == 0 }
+
+// Exclusive are the bytes of the files that no retained version refers to, and that
+// a tag keeps, by the key of the tag's manifest; nil before a pass. Files that
+// several tags keep count for each of them. The caller must not change it.
+func (m *Memory) Exclusive() map[string]int64 { return m.exclusive }
 
 // errStep is the answer to a step that no pass asks for.
 func errStep(s Step) error { return fail.Bug("garbage collection has no step %q", s.Do) }

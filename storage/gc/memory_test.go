@@ -129,7 +129,7 @@ func remembers(m *Memory) string {
 		out = append(out, fmt.Sprintf("marked %s up to version %d", key, v))
 	}
 	for key, refs := range m.tagged {
-		out = append(out, fmt.Sprintf("tagged %s: %s", key, strings.Join(refs, " ")))
+		out = append(out, fmt.Sprintf("tagged %s: %s (%d B that only tags keep)", key, strings.Join(refs, " "), m.exclusive[key]))
 	}
 	slices.Sort(out)
 	return strings.Join(append(out, ""), "\n")
