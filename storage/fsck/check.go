@@ -28,14 +28,14 @@ const readsAtOnce = 4
 // What is wrong with the data is in the report.
 func Run(ctx context.Context, deps Deps) (*Report, error) {
 	c := &checker{deps: deps, report: &Report{Checked: []Checked{}, Damaged: []Damaged{}, Wrong: []Wrong{}, Orphans: []Orphan{}},
-		listed: map[string]int64{}, need: map[string]*needed{}, lost: map[string]*lost{}, broken: map[uint64]bool{}, mirrors: map[uint64]bool{}, own: map[string]bool{}, names: map[uint64]string{}}
+		listed: map[string]int64{}, need: map[string]*needed{}, lost: map[string]*lost{}, partial: map[string]bool{}, broken: map[uint64]bool{}, mirrors: map[uint64]bool{}, own: map[string]bool{}, names: map[uint64]string{}}
 	for _, step := range []func(context.Context) error{c.list, c.catalog, c.rows, c.contents, c.log} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	for key, l := range c.lost {
-		c.damaged(key, "manifest", l.err, l.by.list(c.names))
+		c.damaged(key, l.kind, l.err, l.by.list(c.names))
 	}
 	c.leftovers()
 	c.report.sort()
@@ -51,6 +51,8 @@ type checker struct {
 	// mirrors are the objects that may show tags to other engines.
 	mirrors map[uint64]bool
 	lost    map[string]*lost // manifests that cannot be read
+	// partial holds the keys of manifests of which a group is damaged.
+	partial map[string]bool
 	// own holds the keys of manifests, and of what is there without a version.
 	own   map[string]bool
 	names map[uint64]string // of the catalog, by id
@@ -66,10 +68,11 @@ type needed struct {
 	by       users
 }
 
-// lost is a manifest that is damaged.
+// lost is a manifest that is damaged, or a group of one.
 type lost struct {
-	err error
-	by  users
+	kind string
+	err  error
+	by   users
 }
 
 // list reads the names of all stored objects.

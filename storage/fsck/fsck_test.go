@@ -365,6 +365,38 @@ func TestOrphansAreCounted(t *testing.T) {
 	}
 }
 
+// TestADamagedGroupIsNamed: of a version with so many segments that they lie in groups.
+func TestADamagedGroupIsNamed(t *testing.T) {
+	g := newRig(t, 3)
+	c := g.create(numbers("wide"))
+	wide, err := collection.Open(g.ctx, g.deps, c.Object(), collection.Options{MaxSplits: 1000})
+	g.must(err)
+	for range 100 {
+		g.write(wide, 1)
+		g.must(wide.Apply(g.ctx, nil))
+	}
+	m, err := collection.ReadManifest(g.ctx, g.store, collection.ManifestRef{Key: g.head(1).ManifestKey})
+	g.must(err)
+	if len(m.Groups) == 0 {
+		t.Fatal("no groups")
+	}
+	if rep := g.run(); !rep.Sound() || len(rep.Orphans) > 0 {
+		t.Fatalf("a false alarm: %+v", rep.Damaged)
+	}
+	for how := range 4 {
+		undo := g.damage(m.Groups[0].Key, how)
+		rep := g.run()
+		undo()
+		if got := keysOf(rep.Damaged); !slices.Equal(got, []string{m.Groups[0].Key}) || len(rep.Wrong) > 0 || len(rep.Orphans) > 0 {
+			rep.Text(t.Output())
+			t.Fatalf("damage %d: found %q", how, got)
+		}
+		if d := rep.Damaged[0]; d.Kind != "manifest group" || (d.Problem == Missing) != (how == 3) || !strings.HasSuffix(d.Needed[0], " to 100") {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
 // TestRepairDeletesOrphansOnly: what is kept is kept, what is damaged stays as it is.
 func TestRepairDeletesOrphansOnly(t *testing.T) {
 	g := newRig(t, 7)

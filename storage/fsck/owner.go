@@ -91,7 +91,7 @@ func (o *owner) versions(ctx context.Context, head metastore.Head) error {
 		} else {
 			o.follows(child, m)
 		}
-		o.register(m, "")
+		o.register(m, "", o.partial[ref.Key])
 		child, ref = m, m.ParentRef()
 	}
 	return nil
@@ -116,19 +116,47 @@ func (o *owner) manifest(ctx context.Context, ref collection.ManifestRef, versio
 	if first && !errors.Is(err, object.ErrNotFound) {
 		o.read(size)
 	}
+	if err != nil && m != nil && o.groups(ctx, m, by) {
+		err, o.partial[ref.Key] = nil, true // the root is whole
+	}
 	if err == nil && (m.Object != o.row.ID || m.Incarnation != o.row.Incarnation || m.Version != version || len(m.Applied) != o.row.Partitions || size != ref.Size) {
 		err = fail.New(fail.Corrupt, "it is of object %d incarnation %s version %d with %d partitions and %d bytes, wanted are %d %s %d with %d and %d",
 			m.Object, m.Incarnation, m.Version, len(m.Applied), size, o.row.ID, o.row.Incarnation, version, o.row.Partitions, ref.Size)
 	}
 	if err != nil {
 		o.broken[o.row.ID] = true
-		o.lost[ref.Key] = &lost{err: err, by: by}
+		o.lost[ref.Key] = &lost{kind: "manifest", err: err, by: by}
 		return nil, nil
 	}
 	if first {
 		o.out.Versions++
 	}
 	return m, nil
+}
+
+// groups reports whether some groups of a manifest are damaged, and notes them.
+func (o *owner) groups(ctx context.Context, m *collection.Manifest, by users) bool {
+	found := false
+	here := by[o.row.ID] // the versions below do not need the group
+	here.lo = here.hi
+	by = users{o.row.ID: here}
+	for _, x := range m.Objects() {
+		if x.Kind != collection.GroupObject {
+			continue
+		}
+		o.own[x.Key] = true
+		err := collection.VerifyStored(ctx, o.deps.Objects, x)
+		if err == nil {
+			continue
+		}
+		found, o.broken[o.row.ID] = true, true
+		if d := o.lost[x.Key]; d != nil {
+			d.by.merge(by)
+		} else {
+			o.lost[x.Key] = &lost{kind: string(x.Kind), err: err, by: by}
+		}
+	}
+	return found
 }
 
 // strays finds, below a version whose manifest is lost, the manifests that may be
@@ -149,7 +177,7 @@ func (o *owner) strays(ctx context.Context, below, oldest uint64) error {
 		}
 		if m.Object == o.row.ID && m.Version < below && m.Version >= oldest {
 			o.own[key] = true
-			o.register(m, "")
+			o.register(m, "", false)
 		}
 	}
 	return nil
@@ -191,14 +219,18 @@ func (o *owner) tag(ctx context.Context, t *metastore.Tag) error {
 	if m.LanceVersion != t.LanceVersion || !slices.Equal(m.Applied, t.Applied) {
 		o.wrong(o.at(m), fmt.Sprintf("tag %s has Lance version %d and applied %d, the manifest %d and %d", t.Name, t.LanceVersion, t.Applied, m.LanceVersion, m.Applied))
 	}
-	o.register(m, t.Name)
+	o.register(m, t.Name, o.partial[ref.Key])
 	return nil
 }
 
-// register notes what a manifest refers to. tag is empty for the versions of the line.
-func (o *owner) register(m *collection.Manifest, tag string) {
+// register notes what a manifest refers to, or of a partial one what its segments
+// do. tag is empty for the versions of the line.
+func (o *owner) register(m *collection.Manifest, tag string, partial bool) {
 	o.segments(m)
 	for _, ref := range m.Objects() {
+		if partial && ref.Segment < 0 {
+			continue // what is compared with all segments
+		}
 		n := o.need[ref.Key]
 		if n == nil {
 			n = &needed{StoredObject: ref, by: users{}}
