@@ -22,6 +22,9 @@ import (
 	"github.com/loamdb/loam/worker"
 )
 
+// DefaultCacheBytes is the memory for pieces of splits and data files.
+const DefaultCacheBytes = collection.DefaultCacheBytes
+
 // Config says where data lies and what an engine may use. The zero value is an
 // engine in memory that reads no files.
 type Config struct {
@@ -38,7 +41,7 @@ type Config struct {
 	// Collection are the budgets of each collection.
 	Collection collection.Options
 	// CacheBytes bounds what is kept of splits and data files, for all collections;
-	// 0 means 256 MiB.
+	// 0 means DefaultCacheBytes.
 	CacheBytes int64
 	// QueryMemoryBytes bounds the memory of all running queries; 0 means 8 GiB.
 	QueryMemoryBytes int64
