@@ -73,10 +73,6 @@ type Segment struct {
 	SplitChecksum uint64 `json:"split_xxh3"`
 	// Bytes is the size of split and data file, for the choice of merges.
 	Bytes int64 `json:"bytes"`
-	// FirstTS and LastTS bound the ingest times of a stream's rows, in microseconds; 0 for
-	// other objects.
-	FirstTS int64 `json:"first_ts,omitempty"`
-	LastTS  int64 `json:"last_ts,omitempty"`
 	// DataFile is the Lance file's name under data/, with its size and field ids.
 	DataFile     string  `json:"data_file,omitempty"`
 	DataSize     int64   `json:"data_size,omitempty"`

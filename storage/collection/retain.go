@@ -74,7 +74,7 @@ func (c *Collection) Retain(ctx context.Context, fences []metastore.Fence) error
 	copy(ch.oldest, st.manifest.Oldest)
 	changed := false
 	for i := range ch.segments {
-		if seg := &ch.segments[i]; seg.LastTS != 0 && seg.FirstTS >= cutoff {
+		if r := ch.segments[i].Range; r != nil && r.MinTS >= cutoff {
 			continue
 		}
 		v := &view{obj: c.Object(), part: st.splits[i], excluded: st.deleted[i], segment: i}

@@ -36,8 +36,6 @@ type segmentBuilder struct {
 	text     *text.Builder
 	textCols []int // positions in inline
 
-	firstTS, lastTS int64 // of a stream's rows
-
 	split     object.Writer
 	splitName string
 	bundle    *bundleWriter
@@ -223,24 +221,10 @@ func (b *segmentBuilder) add(ctx context.Context, v *view, chunk int) error {
 		}
 		return b.addLance(ctx, v, chunk, cols, sel, count)
 	}
-	b.noteTimes(cols[2].Int64s[:count])
 	for i := range count {
 		b.keys.add(Identity{Partition: cols[0].Int32s[i], Offset: uint64(cols[1].Int64s[i])}.key())
 	}
 	return nil
-}
-
-// noteTimes bounds the ingest times of a stream's rows.
-func (b *segmentBuilder) noteTimes(times []int64) {
-	if b.obj.Kind != schema.Stream {
-		return
-	}
-	for _, ts := range times {
-		if b.lastTS == 0 || ts < b.firstTS {
-			b.firstTS = ts
-		}
-		b.lastTS = max(b.lastTS, ts)
-	}
 }
 
 func (b *segmentBuilder) addText(cols []*vec.Vector, count int) error {
@@ -315,7 +299,7 @@ func lanceArray(v *vec.Vector, t arrow.DataType) (arrow.Array, error) {
 
 // finish makes data file and bundle durable and describes them.
 func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment, error) {
-	seg := &Segment{Fragment: fragment, Rows: b.rows, FirstTS: b.firstTS, LastTS: b.lastTS, Range: b.bounds.finish()}
+	seg := &Segment{Fragment: fragment, Rows: b.rows, Range: b.bounds.finish()}
 	table := bundleTable{Object: b.obj.ID, Rows: b.rows}
 	for _, f := range b.obj.Fields {
 		table.Fields = append(table.Fields, bundleField{ID: f.ID, Name: f.Name, Type: f.Type.String(), FullText: f.FullText})
