@@ -60,7 +60,8 @@ type Result struct {
 	Columns []plan.Column
 	// Affected is the number of rows that DML changed, 0 for DDL, -1 for queries.
 	Affected int64
-	// Token covers what a write wrote; nil otherwise.
+	// Token covers what a write wrote, and what a query of one object saw that was not
+	// asked to read strongly; nil otherwise.
 	Token *snapshot.Token
 	// Note is told to the user ("namespace x exists already"); may be empty.
 	Note string

@@ -22,7 +22,7 @@ func (st *Statement) explain(ctx context.Context, x *plan.Explain) (*Result, err
 	if _, ok := x.Target.(*plan.Query); !ok {
 		return nil, fail.New(fail.Unsupported, "EXPLAIN ANALYZE of a statement that writes").WithHint("Explain its SELECT.")
 	}
-	pin, snaps, err := st.session.pin(ctx, root)
+	pin, snaps, err := st.session.pinQuery(ctx, root)
 	if err != nil {
 		return nil, err
 	}

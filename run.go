@@ -55,7 +55,7 @@ func (st *Statement) Pin(ctx context.Context) (Pin, error) {
 		now, err := st.session.engine.meta.Now(ctx)
 		return Pin{NowMicros: now * 1000}, err
 	}
-	p, _, err := st.session.pin(ctx, q.Root)
+	p, _, err := st.session.pinQuery(ctx, q.Root)
 	p.Views = st.prepared.Views
 	return p, fail.Placed(err, st.SQL())
 }

@@ -62,6 +62,7 @@ var settings = []setting{
 	{optMaxEndpoints, "1", "how many endpoints a scan query may answer with", positive},
 	{"loam.ordered_endpoints", "false", "allow several endpoints for ordered queries", oneOf("true", "false")},
 	{optWireTypes, "compat", "compat: types that every driver reads; native: all", oneOf("compat", "native")},
+	consistencySettings[0], consistencySettings[1], consistencySettings[2], consistencySettings[3],
 	{"sql_dialect", "loam", "the SQL dialect", oneOf("loam")},
 
 	// What clients of PostgreSQL set when they connect. Those with one value say how

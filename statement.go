@@ -149,12 +149,16 @@ func (st *Statement) execute(ctx context.Context, entry *queryEntry) (*Result, e
 	e := st.session.engine
 	switch x := st.prepared.Statement.(type) {
 	case *plan.Query:
-		pin, snaps, err := st.session.pin(ctx, x.Root)
+		pin, snaps, err := st.session.pinQuery(ctx, x.Root)
 		if err != nil {
 			return nil, err
 		}
 		e.queries.pinned(entry, x.Root, pin)
-		return st.run(ctx, x, pin, snaps)
+		res, err := st.run(ctx, x, pin, snaps)
+		if level, _ := st.session.Option(optConsistency); err == nil && level != readStrong {
+			res.Token = sawAt(snaps)
+		}
+		return res, err
 	case *plan.Explain:
 		return st.explain(ctx, x)
 	case *plan.Insert:

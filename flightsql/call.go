@@ -16,7 +16,6 @@ import (
 	"github.com/loamdb/loam/flightsql/internal/auth"
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/internal/fail"
-	"github.com/loamdb/loam/internal/snapshot"
 )
 
 // Headers that a call may carry. Of a repeated header the last value counts.
@@ -26,6 +25,9 @@ const (
 	headerMaxEndpoints = "loam-max-endpoints"
 	headerToken        = "loam-consistency-token"
 	headerTokenOld     = "operon-consistency-token"
+	headerConsistency  = "loam-consistency"
+	headerPinManifest  = "loam-pin-manifest"
+	headerPinOld       = "operon-pin-manifest"
 	headerProducer     = "loam-producer-id"
 	headerEpoch        = "loam-producer-epoch"
 	headerSequence     = "loam-producer-sequence"
@@ -50,6 +52,8 @@ type call struct {
 	// producer says which batch of which producer the first batch of a DoPut is; nil
 	// without one.
 	producer *loam.Producer
+	// options are those of the session that headers set for this call.
+	options map[string]string
 }
 
 type callKey struct{}
@@ -92,13 +96,33 @@ func (s *Server) readCall(ctx context.Context) (*call, error) {
 	if c.producer, err = engine.ProducerOf(func(name string) string { return last(md, name) }, headerProducer, headerEpoch, headerSequence); err != nil {
 		return nil, err
 	}
-	// A strong read sees every acknowledged write, so a token needs no waiting here.
-	if text := last(md, headerToken, headerTokenOld); text != "" {
-		if _, err := snapshot.ParseToken(text); err != nil {
-			return nil, err
-		}
+	if err := engine.CheckTokens(last(md, headerToken, headerTokenOld)); err != nil {
+		return nil, err
 	}
+	c.options = consistency(last(md, headerConsistency), last(md, headerToken, headerTokenOld), last(md, headerPinManifest, headerPinOld))
 	return c, nil
+}
+
+// consistency are the session's options for what a call's queries see. A token alone
+// is waited for, a manifest version makes a pin.
+func consistency(level, tokens, manifest string) map[string]string {
+	switch {
+	case level != "":
+	case manifest != "":
+		level = "pinned"
+	case tokens != "":
+		level = "token"
+	default:
+		return nil
+	}
+	out := map[string]string{"loam.consistency": level}
+	if tokens != "" {
+		out["loam.consistency_token"] = tokens
+	}
+	if manifest != "" {
+		out["loam.pin_manifest"] = manifest
+	}
+	return out
 }
 
 // certificate is the name in the caller's verified certificate, "" without one.

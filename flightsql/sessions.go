@@ -33,6 +33,18 @@ func (s *Server) stored(c *call) (engine.Session, bool) {
 // session is what the call runs in: the client's session, or one for this call
 // alone. A namespace header moves this call, never the stored session.
 func (s *Server) session(ctx context.Context, c *call) (engine.Session, error) {
+	sess, err := s.sessionOf(ctx, c)
+	if err != nil || len(c.options) == 0 {
+		return sess, err
+	}
+	options := s.changed(sess)
+	delete(options, optSchema)
+	maps.Copy(options, c.options)
+	return s.sessionWith(ctx, c.principal.User, sess.Namespace(), options)
+}
+
+// sessionOf is the session of a call without what its headers say of consistency.
+func (s *Server) sessionOf(ctx context.Context, c *call) (engine.Session, error) {
 	kept, ok := s.stored(c)
 	if !ok && s.sessions.Foreign(c.session) {
 		// The cookie goes, so that the next call begins anew.

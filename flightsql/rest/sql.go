@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -61,6 +62,9 @@ func (a *api) sql(ctx context.Context, w *answer, r *http.Request) error {
 	}
 	sess := a.session(ctx, in.Namespace)
 	if err := set(ctx, sess, in.Settings); err != nil {
+		return err
+	}
+	if err := consistency(ctx, sess, r.Header); err != nil {
 		return err
 	}
 	st, err := bind(ctx, sess, *in.SQL, in.Params)
@@ -218,15 +222,35 @@ func bindValues(ctx context.Context, sess engine.Session, sql string, st engine.
 	return st.Bind(ctx, values)
 }
 
-// execute runs a statement at the state that the headers name. A strong read
-// sees every acknowledged write, so token and eventual need no more.
+// consistency sets what the headers say of what queries see; a pin is made when the
+// statement runs.
+func consistency(ctx context.Context, sess engine.Session, h http.Header) error {
+	level, token := h.Get(headerConsistency), cmp.Or(h.Get(headerToken), h.Get(headerTokenOld))
+	if level == "" && token != "" && h.Get(headerPinManifest) == "" {
+		level = "token"
+	}
+	if level != "token" && level != "eventual" {
+		return nil
+	}
+	if err := engine.CheckTokens(token); err != nil {
+		return err
+	}
+	if token != "" {
+		if err := sess.Set(ctx, "loam.consistency_token", token); err != nil {
+			return err
+		}
+	}
+	return sess.Set(ctx, "loam.consistency", level)
+}
+
+// execute runs a statement at the state that the headers name.
 func execute(ctx context.Context, st engine.Statement, h http.Header) (*engine.Result, error) {
 	level, manifest, text := h.Get(headerConsistency), h.Get(headerPinManifest), h.Get(headerToken)
 	if text == "" {
 		text = h.Get(headerTokenOld)
 	}
 	var token *snapshot.Token
-	if text != "" {
+	if text != "" && manifest != "" {
 		t, err := snapshot.ParseToken(text)
 		if err != nil {
 			return nil, err
@@ -236,7 +260,7 @@ func execute(ctx context.Context, st engine.Statement, h http.Header) (*engine.R
 	switch level {
 	case "", "strong", "eventual":
 	case "token":
-		if token == nil {
+		if text == "" {
 			return nil, fail.New(fail.InvalidParameter, "%s: token needs the header %s", headerConsistency, headerToken)
 		}
 	case "pinned":

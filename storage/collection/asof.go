@@ -107,7 +107,7 @@ func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-
 // newest version that holds no more. Errors: InvalidParameter for another object's
 // token, SnapshotExpired; whether the log is still there shows when it is read.
 func (c *Collection) AtToken(ctx context.Context, head metastore.Head, t snapshot.Token) (Point, error) {
-	if err := c.owns(t); err != nil {
+	if err := c.Owns(t); err != nil {
 		return Point{}, err
 	}
 	p, err := c.newest(ctx, head, func(a *Ancestor) bool {
@@ -127,8 +127,8 @@ func (c *Collection) AtToken(ctx context.Context, head metastore.Head, t snapsho
 	return Point{p.at.Version, slices.Clone(t.Offsets)}, nil
 }
 
-// owns refuses a token of another object.
-func (c *Collection) owns(t snapshot.Token) error {
+// Owns refuses a token of another object, or of an earlier one of the name.
+func (c *Collection) Owns(t snapshot.Token) error {
 	obj := c.Object()
 	if t.ObjectID != obj.ID || t.Incarnation != obj.Incarnation || len(t.Offsets) != obj.Partitions {
 		return fail.New(fail.InvalidParameter, "the consistency token belongs to another object than %s", obj.Name)

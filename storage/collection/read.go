@@ -45,6 +45,23 @@ func (c *Collection) At(ctx context.Context, head metastore.Head, parts []metast
 	}
 }
 
+// Latest is the snapshot of what this node has, without asking the metastore: writes
+// of other nodes may be missing, and of a statement over several partitions a part.
+func (c *Collection) Latest(ctx context.Context) (*Snapshot, error) {
+	for {
+		c.mu.Lock()
+		bounds := make([]uint64, len(c.tails))
+		for p := range bounds {
+			bounds[p] = max(c.tails[p].next, c.st.manifest.Applied[p])
+		}
+		c.mu.Unlock()
+		s, err := c.snapshot(ctx, bounds)
+		if s != nil || err != nil {
+			return s, err
+		}
+	}
+}
+
 // refresh loads a newer manifest than the one in force, committed elsewhere.
 func (c *Collection) refresh(ctx context.Context, head metastore.Head) error {
 	c.mu.Lock()
@@ -345,10 +362,11 @@ func (c *Collection) replayRef(ctx context.Context, g *generation, ref metastore
 // WaitToken waits until a strong read sees the token, at most for timeout.
 func (c *Collection) WaitToken(ctx context.Context, t snapshot.Token, timeout time.Duration) error {
 	obj := c.Object()
-	if err := c.owns(t); err != nil {
+	if err := c.Owns(t); err != nil {
 		return err
 	}
 	deadline := c.deps.Clock.Mono() + timeout
+	now := snapshot.Token{ObjectID: obj.ID, Incarnation: obj.Incarnation, Offsets: make([]uint64, obj.Partitions)}
 	for {
 		_, parts, _, err := c.deps.Meta.Heads(ctx, obj.ID)
 		if err != nil {
@@ -362,7 +380,11 @@ func (c *Collection) WaitToken(ctx context.Context, t snapshot.Token, timeout ti
 			return nil
 		}
 		if c.deps.Clock.Mono() > deadline {
-			return fail.New(fail.ConsistencyTimeout, "%s did not reach the consistency token within %s", obj.Name, timeout)
+			for p := range parts {
+				now.Offsets[p] = parts[p].Next
+			}
+			return fail.New(fail.ConsistencyTimeout, "%s did not reach the consistency token within %s: it is at %s", obj.Name, timeout, now).
+				WithHint("Read again later, or with that token.")
 		}
 		if err := c.deps.Clock.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return fail.Wrap(fail.Canceled, err, "waiting for a consistency token")

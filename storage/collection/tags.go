@@ -57,7 +57,7 @@ func (c *Collection) Tags(ctx context.Context) ([]metastore.Tag, error) {
 // Covering is the oldest version that is kept and holds all that a token covers; what
 // of it waits in the tail is applied first.
 func (c *Collection) Covering(ctx context.Context, t snapshot.Token) (uint64, error) {
-	if err := c.owns(t); err != nil {
+	if err := c.Owns(t); err != nil {
 		return 0, err
 	}
 	for settled := false; ; settled = true {

@@ -6,7 +6,21 @@ import (
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/snapshot"
 )
+
+// CheckTokens refuses a list of tokens, separated by commas, of which one is none.
+func CheckTokens(list string) error {
+	for part := range strings.SplitSeq(list, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if _, err := snapshot.ParseToken(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // ProducerOf reads a producer's batch out of headers: its name, its epoch (0 without
 // one) and its sequence. nil when no name is given.
