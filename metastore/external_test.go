@@ -235,6 +235,15 @@ func TestExternalIsFull(t *testing.T) {
 		t.Errorf("read %+v", got)
 	}
 	must(s.ListObjects(ctx, ""))(t)
+	last := int64(0)
+	for range 3 { // the time goes on beyond what is reserved: each statement that reads asks for it
+		now := must(s.Now(ctx))(t)
+		if now < last {
+			t.Errorf("time goes back from %d to %d", last, now)
+		}
+		last = now
+		time.Sleep(reserve)
+	}
 }
 
 // TestExternalCompacts: history goes, so that the etcd does not fill by itself; with
