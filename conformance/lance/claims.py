@@ -196,7 +196,7 @@ def unknown_writer_flag(root: str) -> str:
 
 def struct_around_list(root: str) -> str:
     kind = pa.struct([("l", pa.list_(pa.string()))])
-    values = [None if i % 50 == 7 else {"l": None if i % 9 == 4 else [None if k == i % 4 else "x" * 400 for k in range(i % 3)]} for i in range(500)]
+    values = [None if i % 7 == 3 else {"l": None if i % 5 == 2 else [chr(97 + i % 26) * (500 + i)] * (i % 4)} for i in range(500)]
     uri = root + "/f.lance"
     lance.write_dataset(pa.table({"c": pa.array(values, kind)}), uri, data_storage_version="2.1")
     return "equal" if lance.dataset(uri).to_table()["c"].to_pylist() == values else "other rows"
