@@ -46,7 +46,7 @@ storage/internal/postings < internal/fail ; roaring xxh3
 storage/internal/text < internal/fail storage/internal/postings ; bleve vellum roaring xxh3 segment stemmer
 storage/internal/dense < internal/fail storage/internal/postings ; roaring cpuid
 storage/collection < internal/fail internal/fault internal/clock internal/types internal/vec internal/schema internal/expr internal/plan internal/snapshot metastore storage/object storage/wal storage/lance storage/internal ; arrow roaring xxh3 sync
-storage/gc < internal/fail metastore storage/object storage/collection ;
+storage/gc < internal/fail internal/fault metastore storage/object storage/collection ;
 storage/fsck < internal/fail internal/schema metastore storage/object storage/wal storage/gc storage/collection ; sync
 
 catalog < internal/fail internal/schema internal/types metastore ;

@@ -19,6 +19,7 @@ func NewMemRows() *MemRows { return &MemRows{newMemKV()} }
 // none. Closing it leaves the rows to the others.
 func (m *MemRows) Open(ctx context.Context, clk clock.Clock, ids clock.IDs, opt Options) (Store, error) {
 	s := newDB(&memNode{memKV: m.kv}, clk, ids, opt)
+	s.ticker.shared = true
 	return s, s.bootstrap(ctx)
 }
 

@@ -33,8 +33,10 @@ type machine struct {
 	meta   metastore.Store
 	noSync bool
 	lazy   bool // applies wait for long
-	acked  []int
-	rows   atomic.Int64 // of acknowledged statements
+	// collect is the time between passes of garbage collection.
+	collect time.Duration
+	acked   []int
+	rows    atomic.Int64 // of acknowledged statements
 }
 
 // hasty is a clock on which time runs a hundred times as fast, so that what a
@@ -69,11 +71,14 @@ func (m *machine) boot(ctx context.Context) (*loam.Engine, error) {
 		return nil, err
 	}
 	opt := collection.Options{ApplyRows: 100, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: time.Second, MaxSplits: 3}
+	if m.collect > 0 { // versions are let go at once, on the metastore's clock, which is not hasty
+		opt.TimeTravel = time.Millisecond
+	}
 	if m.lazy {
 		opt.ApplyRows, opt.BatchInterval, opt.MaxBatchInterval = 1<<20, time.Hour, time.Hour
 	}
 	return loam.Open(ctx, loam.Config{
-		Clock: clk, IDs: ids, WALRetention: 2 * time.Second,
+		Clock: clk, IDs: ids, WALRetention: 2 * time.Second, GCInterval: m.collect,
 		Collection: opt,
 		WrapStore:  func(object.Store) object.Store { return files },
 		WrapMeta:   func(metastore.Store) metastore.Store { return m.meta },

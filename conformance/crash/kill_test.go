@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,9 @@ type tally struct {
 	lost, duplicated  int
 	recovery, slowest time.Duration
 }
+
+// childPatience is long enough for a machine that does much else.
+const childPatience = 3 * time.Minute
 
 // killer runs children in one data directory and kills them.
 type killer struct {
@@ -109,9 +113,9 @@ func (k *killer) round(o order, wait time.Duration) {
 		k.t.Fatal(err)
 	}
 	_ = theirs.Close()
-	kill := time.AfterFunc(time.Minute, func() { // a child that never stops is a failure
-		k.t.Errorf("the child was not done after a minute")
-		_ = cmd.Process.Kill()
+	kill := time.AfterFunc(childPatience, func() { // a child that never stops is a failure
+		k.t.Errorf("the child was not done after %s; its goroutines are on stderr", childPatience)
+		_ = cmd.Process.Signal(syscall.SIGQUIT)
 	})
 	if o.Phase == "" && !o.VerifyOnly {
 		kill.Reset(wait) // Errorf is not wanted then

@@ -281,7 +281,7 @@ func denseRefs(p metastore.PartitionState) string {
 func versions(ctx context.Context, store object.Store, name string, head metastore.Head) (wrong []string) {
 	ref := collection.ManifestRef{Key: head.ManifestKey, Checksum: head.ManifestChecksum, Size: head.ManifestSize}
 	applied := head.Applied
-	for v := head.Version; v > 0; v-- {
+	for v := head.Version; v > 0 && v >= head.Oldest; v-- {
 		m, err := collection.ReadManifest(ctx, store, ref)
 		if err != nil {
 			return append(wrong, fmt.Sprintf("%s version %d: %v", name, v, err))
@@ -312,7 +312,7 @@ func die(t *testing.T, point string, after bool, skip int64, rng *rand.Rand) (st
 	t.Helper()
 	ctx := context.Background()
 	defer fault.Set(nil)
-	d := &doomed{machine: machine{cfs: object.NewCrashFS(), acked: make([]int, writers)}, rows: metastore.NewMemRows()}
+	d := &doomed{machine: machine{cfs: object.NewCrashFS(), acked: make([]int, writers), collect: 5 * time.Second}, rows: metastore.NewMemRows()}
 	e, err := d.power(ctx)
 	if err != nil {
 		t.Fatal(err)

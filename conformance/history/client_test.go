@@ -99,6 +99,8 @@ func (c *client) one(ctx context.Context, i *instance) {
 		c.byToken(ctx, i)
 	case n < 76:
 		c.byLaterToken(ctx, i)
+	case n < 77:
+		c.clock(ctx, i)
 	case n < 83:
 		c.again(ctx, i)
 	case n < 87:
@@ -116,7 +118,7 @@ func (c *client) one(ctx context.Context, i *instance) {
 func (c *client) allowed(what string, i *instance, call int64, err error) {
 	switch {
 	case i.dead() || expected(err):
-	case fail.Is(err, fail.Corrupt) && c.w.troubled(call): // a read was damaged on the way, and seen to be
+	case (fail.Is(err, fail.Corrupt) || fail.Is(err, fail.Unsupported)) && c.w.troubled(call): // a read was damaged on the way, and seen to be
 	default:
 		c.w.violation("%s of %s at %s: %v", what, c.name, i.owner, err)
 	}
@@ -299,6 +301,27 @@ func (c *client) byLaterToken(ctx context.Context, i *instance) {
 	if s := c.strong(ctx, i); s != nil && s.bounds[p] < later.Offsets[p] {
 		c.w.violation("a wait of %s for %v is over, and a read has %v", c.name, later.Offsets, s.bounds)
 	}
+}
+
+// clock asks a node for the metastore's time: none is more than a second behind what
+// another has said, however wrong their own clocks are.
+func (c *client) clock(ctx context.Context, i *instance) {
+	w := c.w
+	w.mu.Lock()
+	least := w.latest
+	w.mu.Unlock()
+	call := w.tick()
+	ms, err := i.meta.Now(ctx)
+	if err != nil {
+		c.allowed("now", i, call, err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ms < least-1000 {
+		w.wrong = append(w.wrong, fmt.Sprintf("it is %d at %s, and was %d before", ms, i.owner, least))
+	}
+	w.latest = max(w.latest, ms)
 }
 
 // again reads at a pin that somebody has read at before.

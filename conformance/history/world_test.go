@@ -48,6 +48,7 @@ type world struct {
 	landed  map[string]bool     // ids of commits that took effect
 	wrong   []string
 	unknown int
+	latest  int64 // the latest metastore time that a client was told, ms
 }
 
 func (w *world) rand(n int) int {

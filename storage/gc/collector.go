@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/collection"
 	"github.com/loamdb/loam/storage/object"
@@ -137,6 +138,7 @@ func (c *Collector) do(ctx context.Context, id uint64, m *Memory, s Step) (Step,
 		if err != nil {
 			return s, err
 		}
+		fault.Point("gc/listed")
 		return m.Listed(files), nil
 	case ReadRoot:
 		root, err := c.deps.Meta.Root(ctx, id)
@@ -160,6 +162,7 @@ func (c *Collector) do(ctx context.Context, id uint64, m *Memory, s Step) (Step,
 		return m.Read(manifestOf(x)), nil
 	case Bump:
 		epoch, err := c.deps.Meta.BumpGCEpoch(ctx, id)
+		fault.Point("gc/epoch raised")
 		switch {
 		case fail.Is(err, fail.UndefinedTable):
 			return m.Dropped(), nil
@@ -168,9 +171,11 @@ func (c *Collector) do(ctx context.Context, id uint64, m *Memory, s Step) (Step,
 		}
 		return m.Bumped(epoch), nil
 	case Delete:
+		fault.Point("gc/about to delete")
 		if err := c.delete(ctx, s.Keys); err != nil {
 			return s, err
 		}
+		fault.Point("gc/deleted")
 		return m.Deleted(), nil
 	}
 	return s, errStep(s)
