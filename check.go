@@ -70,10 +70,13 @@ func CheckData(ctx context.Context, cfg CheckConfig) (rep *CheckReport, err erro
 // that its STORE names.
 func checkedStore(ctx context.Context, files *object.FileStore, clk clock.Clock, ids clock.IDs) (object.Store, func() error, error) {
 	mark, err := readStoreMark(ctx, files)
-	if err != nil && !errors.Is(err, object.ErrNotFound) {
+	switch {
+	case errors.Is(err, object.ErrNotFound):
+		mark = storeMark{} // a directory without STORE keeps its objects itself
+	case err != nil:
 		return nil, nil, err
 	}
-	if err != nil || mark.Address == "" {
+	if mark.Address == "" {
 		return files, func() error { return nil }, nil
 	}
 	s, err := object.OpenS3(ctx, mark.Address, clk, ids, object.S3Options{Endpoint: mark.Endpoint, Region: mark.Region, Addressing: mark.Addressing})

@@ -92,7 +92,7 @@ func (e *Engine) dueLinks(ctx context.Context) ([]worker.Task, error) {
 // linkDue reports whether a link has a batch to read. What hinders the look is for
 // the task to meet, which retries with pauses.
 func (e *Engine) linkDue(ctx context.Context, r *linkRun) bool {
-	if _, _, next := r.machine.Retries(); e.cfg.Clock.Mono() < next {
+	if _, next, _ := r.machine.Retries(); e.cfg.Clock.Mono() < next {
 		return false
 	}
 	seen, err := e.look(ctx, r.obj)

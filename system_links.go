@@ -75,7 +75,7 @@ func (e *Engine) retrying(ctx context.Context, obj *schema.Object, r record) {
 	if run == nil || !run.mu.TryLock() {
 		return
 	}
-	n, err, next := run.machine.Retries()
+	n, next, err := run.machine.Retries()
 	run.mu.Unlock()
 	if err == nil {
 		return

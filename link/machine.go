@@ -107,10 +107,10 @@ type Machine struct {
 // New returns the machine of a link.
 func New(cfg Config) *Machine { return &Machine{cfg: cfg, due: Look, records: firstRecords} }
 
-// Retries is the number of failures in a row, the last of them, and when the next
-// try is due.
-func (m *Machine) Retries() (n int, last error, next time.Duration) {
-	return m.failures, m.err, m.until
+// Retries is the number of failures in a row, when the next try is due, and the last
+// failure.
+func (m *Machine) Retries() (n int, next time.Duration, last error) {
+	return m.failures, m.until, m.err
 }
 
 // Looked decides what to do with what a look has shown.

@@ -110,7 +110,7 @@ func TestMachine(t *testing.T) {
 			case "broke":
 				return shown(m.Broke(now, errorsOf[arg("err")[0]]))
 			case "retries":
-				n, err, next := m.Retries()
+				n, next, err := m.Retries()
 				return fmt.Sprintf("%d, next %s, %v\n", n, next, err)
 			}
 			t.Fatalf("%s: unknown command %s", d.Pos, d.Cmd)

@@ -143,7 +143,7 @@ func (c *checker) log(ctx context.Context) error {
 		if !there && !s.must {
 			continue
 		}
-		err := error(fail.Wrap(fail.Corrupt, object.ErrNotFound, "no object has the name"))
+		err := fail.Wrap(fail.Corrupt, object.ErrNotFound, "no object has the name")
 		if there {
 			c.read(size)
 			err = c.segment(ctx, key, s)

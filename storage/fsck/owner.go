@@ -126,7 +126,7 @@ func (o *owner) manifest(ctx context.Context, ref collection.ManifestRef, versio
 	if err != nil {
 		o.broken[o.row.ID] = true
 		o.lost[ref.Key] = &lost{kind: "manifest", err: err, by: by}
-		return nil, nil
+		return nil, nil //nolint:nilerr // it is reported
 	}
 	if first {
 		o.out.Versions++

@@ -205,7 +205,7 @@ func (w *world) hurry(c *Collector, id uint64) {
 }
 
 // round runs one history and returns the first violation.
-func round(t *testing.T, seed int64, f flaw) (bad error, c counts) {
+func round(t *testing.T, seed int64, f flaw) (c counts, bad error) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed, f)
 		ctx := context.Background()
@@ -235,7 +235,7 @@ func round(t *testing.T, seed int64, f flaw) (bad error, c counts) {
 		}
 		bad, c = w.bad, w.count
 	})
-	return bad, c
+	return c, bad
 }
 
 // quiesce checks that two quiet passes leave exactly what is kept: with the tags,
@@ -303,7 +303,7 @@ func TestAdversary(t *testing.T) {
 	var sum counts
 	failed := 0
 	for seed := from; seed < to; seed++ {
-		bad, c := round(t, seed, sound)
+		c, bad := round(t, seed, sound)
 		if bad != nil {
 			failed++
 			t.Errorf("%v\nagain: go test ./storage/gc -run '^TestAdversary$' -round-seed=%d", bad, seed)
@@ -333,7 +333,7 @@ func TestAdversaryControls(t *testing.T) {
 	for _, f := range []flaw{noEpoch, noTags, oldRoots, onePass} {
 		t.Run(string(f), func(t *testing.T) {
 			for seed := first[f]; seed < first[f]+100; seed++ {
-				if bad, _ := round(t, seed, f); bad != nil {
+				if _, bad := round(t, seed, f); bad != nil {
 					t.Logf("round %d: %v", seed, bad)
 					return
 				}

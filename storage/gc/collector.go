@@ -130,7 +130,7 @@ func (c *Collector) run(ctx context.Context, id uint64, m *Memory) error {
 	return nil
 }
 
-// do fulfils one step of a pass. What fails is not told to the memory.
+// do does one step of a pass. What fails is not told to the memory.
 func (c *Collector) do(ctx context.Context, id uint64, m *Memory, s Step) (Step, error) {
 	switch s.Do {
 	case List:

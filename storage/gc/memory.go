@@ -21,7 +21,7 @@ const (
 	Done         Do = "done"
 )
 
-// Step is a wish of a pass. Whoever cannot fulfil it calls Abort.
+// Step is a wish of a pass. Whoever cannot do it calls Abort.
 type Step struct {
 	Do   Do
 	Ref  collection.ManifestRef // of ReadManifest

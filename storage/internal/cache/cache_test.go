@@ -95,8 +95,10 @@ func TestErrorsAndLargePiecesAreNotKept(t *testing.T) {
 	if _, err := c.Get(Key{1, 1}, func() (any, int64, error) { return nil, 0, boom }); !errors.Is(err, boom) {
 		t.Error(err)
 	}
-	if get(c, Key{1, 1}, 26) || get(c, Key{1, 1}, 26) {
-		t.Error("a piece above a quarter of the budget was kept")
+	for range 2 {
+		if get(c, Key{1, 1}, 26) {
+			t.Error("a piece above a quarter of the budget was kept")
+		}
 	}
 	if bytes, pieces := c.Used(); bytes != 0 || pieces != 0 {
 		t.Errorf("%d bytes in %d pieces", bytes, pieces)
