@@ -22,7 +22,7 @@ import (
 // exportOf is the root of the pointer dataset of a tag.
 func exportOf(objectID uint64, tag string) string { return exportsOf(objectID) + tag + ".lance/" }
 
-func exportsOf(objectID uint64) string { return datasetOf(objectID) + "_exports/" }
+func exportsOf(objectID uint64) string { return datasetOf(objectID) + lance.ExportsDir }
 
 func lanceTagsOf(objectID uint64) string {
 	return datasetOf(objectID) + strings.TrimSuffix(lance.TagPath(""), ".json")

@@ -29,7 +29,12 @@ func (b *bench) wantMirrors(tags ...string) {
 	b.t.Helper()
 	var want []string
 	for _, t := range tags {
-		want = append(want, MirrorKeys(b.obj.ID, t)...)
+		for _, key := range MirrorKeys(b.obj.ID, t) {
+			if !IsMirror(b.obj.ID, key) {
+				b.t.Errorf("%s shows a tag, and garbage collection does not know", key)
+			}
+			want = append(want, key)
+		}
 	}
 	got := b.mirrors()
 	slices.Sort(got)

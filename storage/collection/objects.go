@@ -75,7 +75,7 @@ func BaseKey(objectID uint64) string { return datasetOf(objectID) + lance.Manife
 // come back; whoever makes them deletes them, and garbage collection leaves them
 // alone as long as their object exists.
 func IsMirror(objectID uint64, key string) bool {
-	return strings.HasPrefix(key, Prefix(objectID)+lance.ExportsDir) || strings.HasPrefix(key, datasetOf(objectID)+"_refs/")
+	return strings.HasPrefix(key, exportsOf(objectID)) || strings.HasPrefix(key, datasetOf(objectID)+"_refs/")
 }
 
 // ReadManifest reads and checks the manifest that a head, a tag or a child names.

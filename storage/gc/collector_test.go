@@ -262,7 +262,7 @@ func TestMirrorsAreLeftAlone(t *testing.T) {
 	c := g.create("docs")
 	g.versions(c, 1)
 	id := c.Object().ID
-	mirrors := []string{collection.Prefix(id) + "_exports/t.lance/_versions/1.manifest", collection.Prefix(id) + "data.lance/_refs/tags/t.json"}
+	mirrors := collection.MirrorKeys(id, "t")
 	for _, key := range mirrors {
 		_, err := g.mem.Put(g.ctx, key, []byte("x"), object.PutOptions{})
 		g.must(err)
