@@ -1,6 +1,7 @@
 package loam
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,7 +86,7 @@ func (e *Engine) openObjects(ctx context.Context) error {
 			return errors.Join(err, e.otherStore("", want.Address))
 		}
 	}
-	cfg := StoreConfig{Address: mark.Address, Endpoint: first(want.Endpoint, mark.Endpoint), Region: first(want.Region, mark.Region), Addressing: first(want.Addressing, mark.Addressing)}
+	cfg := StoreConfig{Address: mark.Address, Endpoint: cmp.Or(want.Endpoint, mark.Endpoint), Region: cmp.Or(want.Region, mark.Region), Addressing: cmp.Or(want.Addressing, mark.Addressing)}
 	if cfg.Address == "" {
 		e.store = files
 	} else if err := e.openRemote(ctx, cfg); err != nil {
@@ -100,13 +101,6 @@ func (e *Engine) openObjects(ctx context.Context) error {
 	}
 	_, err = files.Put(ctx, storeFile, append(body, '\n'), object.PutOptions{})
 	return err
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // canonical is the one spelling of an address.

@@ -119,16 +119,10 @@ func (c *Collection) tryMerge(ctx context.Context, m *merging, fences []metastor
 		return err
 	}
 	defer leave()
-	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	st, _, err := c.newestHeld(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.refreshHeld(ctx, head); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	st := c.st
-	c.mu.Unlock()
 	ch, err := m.onto(st)
 	if err != nil {
 		return err

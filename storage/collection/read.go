@@ -111,6 +111,21 @@ func (c *Collection) refreshHeld(ctx context.Context, head metastore.Head) error
 	return c.install(st)
 }
 
+// newestHeld is the state of the head as it is at the call, and the head. The turn
+// to build is held, so that nothing of this node commits meanwhile.
+func (c *Collection) newestHeld(ctx context.Context) (*state, metastore.Head, error) {
+	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	if err != nil {
+		return nil, head, err
+	}
+	if err := c.refreshHeld(ctx, head); err != nil {
+		return nil, head, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.st, head, nil
+}
+
 // snapshot fixes the state in force at the bounds. It returns nil when the tails do
 // not cover them any more: another reader has learned of a manifest that ends
 // within a generation, which is then read again from the log.

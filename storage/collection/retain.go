@@ -55,16 +55,10 @@ func (c *Collection) Retain(ctx context.Context, fences []metastore.Fence) error
 		return err
 	}
 	defer leave()
-	head, _, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+	st, head, err := c.newestHeld(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.refreshHeld(ctx, head); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	st := c.st
-	c.mu.Unlock()
 	cutoff, err := c.expiry(ctx, st)
 	if err != nil || cutoff == math.MinInt64 {
 		return err
