@@ -28,6 +28,8 @@ type order struct {
 	Store loam.StoreConfig
 	// Acked is the last acknowledged statement of each writer.
 	Acked []int
+	// Producers, when there are any, are served instead of the writers of statements.
+	Producers []stage
 	// VerifyOnly ends the child after the checks, in peace.
 	VerifyOnly bool
 	// Phase, if not empty, is where the child stops and waits to be killed, at the
@@ -103,6 +105,9 @@ func (c *child) run(ctx context.Context) error {
 	}
 	defer func() { _ = e.Close() }()
 	c.say("open")
+	if len(c.Producers) > 0 {
+		return c.serveStreams(ctx, e)
+	}
 	r := reader{ctx, e.NewSession(loam.SessionConfig{})}
 	for i, sql := range ddl {
 		if _, err := r.rows(strings.Replace(sql, objects[i], "IF NOT EXISTS "+objects[i], 1)); err != nil {

@@ -52,6 +52,8 @@ type killer struct {
 	store loam.StoreConfig // where the objects lie, when not in dir
 	acked []int
 	tally tally
+	// heard takes what a child says of its work.
+	heard func(word, rest string)
 }
 
 func newKiller(t *testing.T) *killer {
@@ -64,32 +66,38 @@ func newKiller(t *testing.T) *killer {
 		}
 		t.Logf("data in %s", dir)
 	}
-	return &killer{t: t, rng: rand.New(rand.NewPCG(seedOf(t), 1)), dir: dir, acked: make([]int, writers), tally: tally{kills: map[string]int{}}}
+	k := &killer{t: t, rng: rand.New(rand.NewPCG(seedOf(t), 1)), dir: dir, acked: make([]int, writers), tally: tally{kills: map[string]int{}}}
+	k.heard = k.statement
+	return k
 }
 
-// killRounds kills children round by round: four of five at a named phase, each
-// phase at three points, the fifth at a random moment after its start.
+// killRounds kills children that run statements round by round.
 func killRounds(t *testing.T, store loam.StoreConfig, rounds, enough int) tally {
 	k := newKiller(t)
 	k.store = store
-	named := 0
 	for round := 0; round < rounds || k.tally.acked < enough && round < 2*rounds; round++ {
-		o := order{Dir: k.dir, Store: k.store, Acked: k.acked, Seed: k.rng.Uint64()}
-		if round%5 == 4 {
-			k.round(o, time.Duration(k.rng.IntN(2500))*time.Millisecond)
-		} else {
-			o.Phase, o.Point = phases[named%len(phases)], point(named/len(phases)%3)
-			o.Skip = k.rng.IntN(map[string]int{"append": 150, "sequence": 150, "apply": 60, "commit": 15}[o.Phase])
-			named++
-			k.round(o, 0)
-		}
-		k.tally.rounds++
-		if t.Failed() {
-			t.Fatalf("round %d, order %+v", round, o)
-		}
+		k.kill(round, order{Dir: k.dir, Store: k.store, Acked: k.acked})
 	}
 	k.round(order{Dir: k.dir, Store: k.store, Acked: k.acked, VerifyOnly: true}, 0)
 	return k.tally
+}
+
+// kill runs a child with an order and kills it: in four of five rounds at a named
+// phase, each phase at three points, in the fifth at a random moment after its start.
+func (k *killer) kill(round int, o order) {
+	o.Seed = k.rng.Uint64()
+	if round%5 == 4 {
+		k.round(o, time.Duration(k.rng.IntN(2500))*time.Millisecond)
+	} else {
+		named := round - (round+1)/5
+		o.Phase, o.Point = phases[named%len(phases)], point(named/len(phases)%3)
+		o.Skip = k.rng.IntN(map[string]int{"append": 150, "sequence": 150, "apply": 60, "commit": 15}[o.Phase])
+		k.round(o, 0)
+	}
+	k.tally.rounds++
+	if k.t.Failed() {
+		k.t.Fatalf("round %d, order %+v", round, o)
+	}
 }
 
 // round starts a child, follows what it says, and kills it: when it stops at its
@@ -136,20 +144,9 @@ func (k *killer) follow(pipe *os.File, o order, started time.Time, kill func()) 
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
-		var w, s, n int
 		switch word {
 		case "open":
 			k.tally.slowest = max(k.tally.slowest, time.Since(started))
-		case "reached":
-			scan(k.t, rest, &w, &s)
-			k.acked[w] = s
-		case "ack":
-			scan(k.t, rest, &w, &s, &n)
-			if s != k.acked[w]+1 {
-				k.t.Errorf("writer %d acknowledges statement %d after %d", w, s, k.acked[w])
-			}
-			k.acked[w] = s
-			k.tally.acked += n
 		case "phase":
 			kill()
 			k.tally.kills[rest]++
@@ -159,8 +156,28 @@ func (k *killer) follow(pipe *os.File, o order, started time.Time, kill func()) 
 			k.t.Errorf("the child fails: %s", rest)
 		case "verified", "end":
 			k.tally.recovery = max(k.tally.recovery, time.Since(started))
+		default:
+			k.heard(word, rest)
 		}
 	}
+}
+
+// statement follows how far the writers of statements have got.
+func (k *killer) statement(word, rest string) {
+	var w, s, n int
+	switch word {
+	case "reached":
+		scan(k.t, rest, &w, &s)
+	case "ack":
+		scan(k.t, rest, &w, &s, &n)
+		if s != k.acked[w]+1 {
+			k.t.Errorf("writer %d acknowledges statement %d after %d", w, s, k.acked[w])
+		}
+		k.tally.acked += n
+	default:
+		return
+	}
+	k.acked[w] = s
 }
 
 func (k *killer) problem(text string) {
@@ -182,7 +199,7 @@ func scan(t *testing.T, text string, into ...any) {
 }
 
 // report prints the lines that crash-quick ends with.
-func (c tally) report(t *testing.T) {
+func (c tally) report(t *testing.T, name string) {
 	for _, p := range phases {
 		if c.kills[p] < 3 && c.rounds >= 30 {
 			t.Errorf("only %d kills in phase %s", c.kills[p], p)
@@ -190,7 +207,7 @@ func (c tally) report(t *testing.T) {
 	}
 	fmt.Printf("    %d kills at random moments, %d acknowledged rows, slowest open %s\n", c.random, c.acked, c.slowest.Round(time.Millisecond))
 	fmt.Printf("kills: append %d, sequence %d, apply %d, commit %d\n", c.kills["append"], c.kills["sequence"], c.kills["apply"], c.kills["commit"])
-	fmt.Printf("crash: %d rounds, %d lost, %d duplicated\n", c.rounds, c.lost, c.duplicated)
+	fmt.Printf(name+": %d rounds, %d lost, %d duplicated\n", c.rounds, c.lost, c.duplicated)
 }
 
 // TestQuick is 30 rounds of kill -9 under load.
@@ -199,7 +216,7 @@ func TestQuick(t *testing.T) {
 	if c.acked < 10_000 {
 		t.Errorf("only %d acknowledged rows", c.acked)
 	}
-	c.report(t)
+	c.report(t, "crash")
 }
 
 // TestLong is the same with as many rounds as asked for.
@@ -207,5 +224,5 @@ func TestLong(t *testing.T) {
 	if *longRounds == 0 {
 		t.Skip("run with -rounds 500")
 	}
-	killRounds(t, loam.StoreConfig{}, *longRounds, 0).report(t)
+	killRounds(t, loam.StoreConfig{}, *longRounds, 0).report(t, "crash")
 }
