@@ -40,7 +40,8 @@ storage/object < internal/fail internal/fault internal/clock ; ulid xxh3 sys syn
 storage/wal < internal/fail internal/fault internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4 sync
 storage/internal/cache < ;
-storage/internal/column < internal/fail internal/types internal/vec ; arrow compress
+storage/internal/sketch < internal/fail ; xxh3
+storage/internal/column < internal/fail internal/types internal/vec storage/internal/sketch ; arrow compress xxh3
 storage/internal/source < internal/fail internal/types internal/vec internal/schema storage/internal/dense ; arrow gjson
 storage/internal/postings < internal/fail ; roaring xxh3
 storage/internal/text < internal/fail storage/internal/postings ; bleve vellum roaring xxh3 segment stemmer

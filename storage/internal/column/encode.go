@@ -50,8 +50,7 @@ func appendValues(dst []byte, v *vec.Vector) (byte, []byte) {
 		}
 	case types.Decimal, types.UUID:
 		for _, d := range v.Decimals {
-			dst = binary.LittleEndian.AppendUint64(dst, d.LowBits())
-			dst = binary.LittleEndian.AppendUint64(dst, uint64(d.HighBits()))
+			dst = appendDecimal(dst, d)
 		}
 	case types.Interval:
 		for _, s := range v.Spans {

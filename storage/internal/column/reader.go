@@ -3,8 +3,6 @@ package column
 import (
 	"encoding/binary"
 	"encoding/json"
-	"math"
-	"unsafe"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
@@ -118,31 +116,13 @@ func (s *Section) Names() []string {
 // Type is the type of a column that exists.
 func (s *Section) Type(name string) types.Type { return s.cols[name].t }
 
-// Zone is the zone map of a chunk: least and greatest value and the number of
-// NULLs. ok is false when the chunk has no bounds.
+// Zone is the zone map of a chunk: no value is below lo or above hi; and the number
+// of NULLs. ok is false when the chunk has no bounds.
 func (s *Section) Zone(name string, chunk int) (lo, hi vec.Value, nulls int, ok bool) {
 	c := s.cols[name]
 	k := c.Chunks[chunk]
-	if k.Min == nil {
-		return lo, hi, k.Nulls, false
-	}
-	lo, ok1 := decodeZone(c.t, k.Min)
-	hi, ok2 := decodeZone(c.t, k.Max)
-	return lo, hi, k.Nulls, ok1 && ok2
-}
-
-func decodeZone(t types.Type, b []byte) (vec.Value, bool) {
-	if t.Kind == types.Text {
-		return vec.Value{Type: t, Str: unsafe.String(unsafe.SliceData(b), len(b))}, true
-	}
-	if len(b) != 8 {
-		return vec.Value{}, false
-	}
-	u := binary.LittleEndian.Uint64(b)
-	if t.Kind == types.Double {
-		return vec.Value{Type: t, Float: math.Float64frombits(u)}, true
-	}
-	return vec.Value{Type: t, Int: int64(u)}, true
+	lo, hi, ok = decodeZones(c.t, k.Min, k.Max)
+	return lo, hi, k.Nulls, ok
 }
 
 // Chunk decodes chunk i of a column. The vector must not be changed: its values

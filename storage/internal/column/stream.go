@@ -8,6 +8,7 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/internal/sketch"
 )
 
 // runBytes is the size at which the chunks that a Stream holds of a column are
@@ -19,8 +20,8 @@ const (
 )
 
 // Stream writes a section whose number of rows is not known before: NewStream,
-// Append as often as it takes, Finish. It holds one chunk of rows and at most
-// runBytes of encoded chunks a column, flushBytes of all. A section whose columns are
+// Append as often as it takes, Finish, Statistics. It holds one chunk of rows and at
+// most runBytes of encoded chunks a column, flushBytes of all. A section whose columns are
 // below that has the bytes that a [Writer] makes. Not for concurrent use.
 type Stream struct {
 	w    io.Writer
@@ -35,13 +36,19 @@ type streamColumn struct {
 	pending *vec.Vector // less than a chunk of rows
 	encoded []byte
 	written int // chunks of dir whose offsets are final
+	// distinct counts the values of the chunks of dir; nil of types without.
+	distinct *sketch.Sketch
 }
 
 // NewStream starts a section of columns with the names and types.
 func NewStream(w io.Writer, names []string, columns []types.Type) *Stream {
 	s := &Stream{w: w}
 	for i, t := range columns {
-		s.cols = append(s.cols, streamColumn{dir: columnDir{Name: names[i], Type: typeName(t)}, pending: vec.New(t, 0)})
+		c := streamColumn{dir: columnDir{Name: names[i], Type: typeName(t)}, pending: vec.New(t, 0)}
+		if counted(t) {
+			c.distinct = &sketch.Sketch{}
+		}
+		s.cols = append(s.cols, c)
 	}
 	return s
 }
@@ -88,6 +95,9 @@ func (c *streamColumn) encode(part *vec.Vector) int {
 	k := chunkDir{Off: int64(from), Len: int64(len(c.encoded) - from), Nulls: part.N - part.Valid.Count(part.N)}
 	k.Min, k.Max = zone(part)
 	c.dir.Chunks = append(c.dir.Chunks, k)
+	if c.distinct != nil {
+		addDistinct(c.distinct, part)
+	}
 	c.encoded = append(c.encoded, make([]byte, -len(c.encoded)&7)...)
 	return len(c.encoded) - from
 }
