@@ -102,7 +102,8 @@ type Engine struct {
 	// lastRetain is when versions were last released.
 	lastRetain time.Duration
 	lastForget time.Duration
-	opened     bool // all objects that were there at the start
+	opened     bool          // all objects that were there at the start
+	tried      time.Duration // when they were last opened, 0 for never
 	closed     bool
 }
 

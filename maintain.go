@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,15 +17,14 @@ import (
 const trimEvery = 30 * time.Second
 
 // Due implements worker.Runner: applies and merges of every object, what is let
-// go of their past, garbage collection, and the sweep of the log.
+// go of their past, garbage collection, and the sweep of the log. What cannot be read
+// hinders the tasks of nothing else.
 func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	look := e.openAll
 	if e.cfg.Cluster {
 		look = e.survey
 	}
-	if err := look(ctx); err != nil {
-		return nil, err
-	}
+	unread := look(ctx)
 	var tasks []worker.Task
 	e.mu.Lock()
 	list := make([]*collection.Collection, 0, len(e.open))
@@ -64,18 +64,16 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 		tasks = append(tasks, retainTask(list))
 	}
 	tasks = append(tasks, e.collectTasks(list, now)...)
-	more, err := e.dueLinks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tasks = append(tasks, more...)
+	links, err := e.dueLinks(ctx)
+	unread = errors.Join(unread, err)
+	tasks = append(tasks, links...)
 	if trim {
 		tasks = append(tasks, worker.Task{Key: "wal/trim", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {
 			_, err := e.log.Trim(ctx, e.cfg.WALRetention)
 			return err
 		}})
 	}
-	return tasks, nil
+	return tasks, unread
 }
 
 // maxMerging bounds the bytes of the merges that run at once on a node. A larger
@@ -122,33 +120,41 @@ func (e *Engine) unlessDropped(id uint64, run func(context.Context, []metastore.
 	}
 }
 
-// openAll opens the objects that nobody has asked for since the start, once, so
-// that what the log holds of them is applied.
+// openEvery is how often it is tried to open what could not be opened at the start.
+const openEvery = 5 * time.Second
+
+// openAll opens the objects that nobody has asked for since the start, so that what
+// the log holds of them is applied; those that cannot be opened, again and again.
 func (e *Engine) openAll(ctx context.Context) error {
+	now := e.cfg.Clock.Mono()
 	e.mu.Lock()
-	done := e.opened
+	wait := e.opened || e.tried != 0 && now-e.tried < openEvery
+	if !wait {
+		e.tried = max(now, 1)
+	}
 	e.mu.Unlock()
-	if done {
+	if wait {
 		return nil
 	}
 	objs, err := e.cat.Objects(ctx, "")
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, obj := range objs {
 		if obj.Kind == schema.View || obj.Kind == schema.Link {
 			continue
 		}
 		c, err := e.collection(ctx, obj)
-		if err != nil {
-			return err
+		if err == nil {
+			_, err = c.Strong(ctx)
 		}
-		if _, err := c.Strong(ctx); err != nil {
-			return err
+		if err != nil && !fail.Is(err, fail.UndefinedTable) { // it may have been dropped
+			errs = append(errs, fmt.Errorf("%s: %w", obj.QualifiedName(), err))
 		}
 	}
 	e.mu.Lock()
-	e.opened = true
+	e.opened = len(errs) == 0
 	e.mu.Unlock()
-	return nil
+	return errors.Join(errs...)
 }

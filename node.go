@@ -2,6 +2,8 @@ package loam
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -215,9 +217,7 @@ func (e *Engine) survey(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	if err := e.surveyCatalog(ctx); err != nil {
-		return err
-	}
+	errs := []error{e.surveyCatalog(ctx)}
 	e.mu.Lock()
 	var ids []uint64
 	for id := range e.open {
@@ -226,11 +226,9 @@ func (e *Engine) survey(ctx context.Context) error {
 	e.mu.Unlock()
 	slices.Sort(ids)
 	for page := range slices.Chunk(ids, metastore.MaxSnapshotObjects) {
-		if err := e.surveyBacklogs(ctx, page); err != nil {
-			return err
-		}
+		errs = append(errs, e.surveyBacklogs(ctx, page))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // surveyCatalog opens what others have made and closes what they have dropped.
@@ -249,6 +247,7 @@ func (e *Engine) surveyCatalog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	there := map[uint64]bool{}
 	for _, o := range objs {
 		there[o.ID] = true
@@ -256,7 +255,7 @@ func (e *Engine) surveyCatalog(ctx context.Context) error {
 			continue
 		}
 		if _, err := e.collection(ctx, o); err != nil && !fail.Is(err, fail.UndefinedTable) {
-			return err
+			errs = append(errs, fmt.Errorf("%s: %w", o.QualifiedName(), err))
 		}
 	}
 	e.mu.Lock()
@@ -272,6 +271,9 @@ func (e *Engine) surveyCatalog(ctx context.Context) error {
 		if _, err := e.cat.ByID(ctx, id); fail.Is(err, fail.UndefinedTable) {
 			e.forget(id)
 		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	e.node.mu.Lock()
 	e.node.revision = rev
@@ -289,6 +291,7 @@ func (e *Engine) surveyBacklogs(ctx context.Context, ids []uint64) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, o := range snap.Objects {
 		e.mu.Lock()
 		c := e.open[o.ID]
@@ -297,10 +300,10 @@ func (e *Engine) surveyBacklogs(ctx context.Context, ids []uint64) error {
 			continue
 		}
 		if _, err := c.At(ctx, o.Head, o.Partitions); err != nil {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // abandoned reports records that wait for an apply, in no tail of this node, when all

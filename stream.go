@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/loamdb/loam/internal/schema"
@@ -90,15 +91,13 @@ func (e *Engine) forgetTask(list []*collection.Collection) worker.Task {
 		if err != nil {
 			return err
 		}
+		var errs []error
 		for _, c := range list {
-			obj := c.Object()
-			if obj.Kind != schema.Stream {
-				continue
-			}
-			if _, err := e.meta.ForgetProducers(ctx, obj.ID, (now-producerMemory.Milliseconds())*1000); err != nil {
-				return err
+			if obj := c.Object(); obj.Kind == schema.Stream {
+				_, err := e.meta.ForgetProducers(ctx, obj.ID, (now-producerMemory.Milliseconds())*1000)
+				errs = append(errs, err)
 			}
 		}
-		return nil
+		return errors.Join(errs...)
 	}}
 }

@@ -32,7 +32,8 @@ type Task struct {
 }
 
 // Runner proposes the tasks that are due now. It is asked once per poll; what is
-// not worth doing is not proposed.
+// not worth doing is not proposed. An error says what could not be looked at; the
+// tasks beside it are worked on.
 type Runner interface {
 	Due(ctx context.Context) ([]Task, error)
 }
@@ -96,9 +97,9 @@ func (p *Pool) Close() {
 func (p *Pool) loop(ctx context.Context) {
 	defer close(p.done)
 	for ctx.Err() == nil {
-		if tasks, err := p.due(ctx); err == nil {
-			p.schedule(ctx, tasks)
-		} else if ctx.Err() == nil {
+		tasks, err := p.due(ctx)
+		p.schedule(ctx, tasks)
+		if err != nil && ctx.Err() == nil {
 			p.report("poll", err)
 		}
 		t := p.clk.NewTimer(p.opt.Poll)

@@ -263,10 +263,14 @@ func TestFailingPolls(t *testing.T) {
 	if got := strings.Join(r.errs, "; "); got != "poll: the metastore is away; poll: bug: panic: in Due" {
 		t.Error(got)
 	}
-	r.note(func() { r.dueErr = nil })
+	r.note(func() { r.dueErr = errors.New("one could not be read") })
 	r.set(r.blocked("a/0", Apply))
 	r.poll()
-	r.until("work again", func() bool { return len(r.started) == 1 })
+	r.until("work beside an error", func() bool { return len(r.started) == 1 })
+	r.note(func() { r.dueErr = nil })
+	r.set(r.blocked("a/1", Apply))
+	r.poll()
+	r.until("work again", func() bool { return len(r.started) == 2 })
 }
 
 func TestAnotherNodesLease(t *testing.T) {
