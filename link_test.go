@@ -155,6 +155,7 @@ func TestOvertakenByRetention(t *testing.T) {
 			t.Fatal("retention drops nothing")
 		}
 	}
+	n.want("SELECT oldest_offset >= 3, oldest_offset <= next_offset FROM system.partitions WHERE name = 'src'", "true\ttrue")
 	n.ok("RESUME LINK l")
 	if why := n.links(); why != "" {
 		t.Fatal(why)

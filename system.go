@@ -28,6 +28,7 @@ var systemTables = map[string]func(ctx context.Context, s *Session) ([]record, e
 	"functions":   functionRecords,
 	"settings":    settingRecords,
 	"tags":        tagRecords,
+	"partitions":  partitionRecords,
 	"segments":    segmentRecords,
 	"gc":          gcRecords,
 	"queries":     queryRecords,
