@@ -250,17 +250,6 @@ func (e *Engine) Functions() []expr.FuncHelp {
 	return append(e.fns.Names(), planner.TableFunctions()...)
 }
 
-// Rows implements planner.Stats: the live rows of what is open already.
-func (e *Engine) Rows(obj *schema.Object) (float64, bool) {
-	e.mu.Lock()
-	c := e.open[obj.ID]
-	e.mu.Unlock()
-	if c == nil {
-		return 0, false
-	}
-	return float64(c.EstimateRows()), true
-}
-
 // collection returns the opened collection of an object, and hands it the newest
 // description.
 func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collection.Collection, error) {

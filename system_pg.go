@@ -77,7 +77,7 @@ func pgClassRecords(ctx context.Context, s *Session) ([]record, error) {
 			kind = "v"
 		}
 		tuples := -1.0
-		if n, ok := s.engine.Rows(o); ok && o.Kind != systemKind {
+		if n, ok := s.engine.openRows(o.ID); ok && o.Kind != systemKind {
 			tuples = n
 		}
 		out = append(out, pgClass(s, o, relationOID(o), o.Name, kind, len(o.Fields), tuples))

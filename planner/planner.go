@@ -48,11 +48,18 @@ type FileSchema interface {
 	FileSchema(ctx context.Context, scan *plan.FileScan) ([]schema.Field, error)
 }
 
-// Stats tells the optimizer how large objects are.
+// Stats tells the optimizer how large objects are and what is in their fields.
 type Stats interface {
-	// Rows estimates the rows of an object; false where nothing is known.
-	Rows(obj *schema.Object) (float64, bool)
+	// Statistics estimates what an object holds; false where nothing is known. It is
+	// asked once a statement for each object of a join, and of all that EXPLAIN shows.
+	Statistics(ctx context.Context, obj *schema.Object) (ObjectStats, bool)
 }
+
+// ObjectStats are estimates of an object, ColumnStats of one of its fields.
+type (
+	ObjectStats = optimizer.ObjectStats
+	ColumnStats = optimizer.ColumnStats
+)
 
 // Planner prepares statements. It is safe for concurrent use.
 type Planner struct {
@@ -76,7 +83,7 @@ func (p *Planner) WithFiles(files FileSchema) *Planner {
 	return &k
 }
 
-// WithStats returns a planner that orders joins by estimated rows.
+// WithStats returns a planner that estimates rows, for the order of joins.
 func (p *Planner) WithStats(stats Stats) *Planner {
 	k := *p
 	k.stats = stats
@@ -149,7 +156,7 @@ func (p *Planner) prepare(ctx context.Context, sess Session, sql string, stmt as
 		SQL: strings.TrimSpace(sql[stmt.Pos():stmt.End()]), Statement: bound.Statement,
 		Params: bound.Params, Names: bound.Names, Stable: bound.Stable, Views: bound.Views,
 	}
-	opts, err := p.options(sess)
+	opts, err := p.options(ctx, sess)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +176,22 @@ func (p *Planner) env(ctx context.Context, sess Session) binder.Env {
 	}
 }
 
-func (p *Planner) options(sess Session) (optimizer.Options, error) {
-	opts := optimizer.Options{Stats: p.stats}
+// statsFor asks for statistics in the name of one statement.
+func (p *Planner) statsFor(ctx context.Context) optimizer.Stats {
+	if p.stats == nil {
+		return nil
+	}
+	return func(obj *schema.Object) (ObjectStats, bool) { return p.stats.Statistics(ctx, obj) }
+}
+
+// Rows estimates the rows that each node of a plan gives, as EXPLAIN shows them. The
+// function is not for concurrent use.
+func (p *Planner) Rows(ctx context.Context) func(plan.Node) float64 {
+	return optimizer.Rows(p.statsFor(ctx))
+}
+
+func (p *Planner) options(ctx context.Context, sess Session) (optimizer.Options, error) {
+	opts := optimizer.Options{Stats: p.statsFor(ctx)}
 	for _, name := range strings.Split(sess.Options[OptionDisabledPasses], ",") {
 		name = strings.ToLower(strings.TrimSpace(name))
 		switch {

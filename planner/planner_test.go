@@ -68,10 +68,12 @@ func testCatalog() *fakeCatalog {
 // TestPlans runs the data-driven files. "bind" shows the plan of the binder,
 // "plan" the optimized one (disable=(a,b) switches passes off), and "run" the rows
 // that the reference interpreter gives, which must be the same for every choice
-// of passes. "transform" shows what a link does.
+// of passes. "transform" shows what a link does. "stats" says what is known of the
+// objects from there on, and "rows" is "plan" with the estimates.
 func TestPlans(t *testing.T) {
-	p := planner.New(testCatalog(), functions.Default()).WithFiles(fakeFiles{})
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		stats := fakeStats{}
+		p := planner.New(testCatalog(), functions.Default()).WithFiles(fakeFiles{}).WithStats(stats)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			sess := planner.Session{Options: map[string]string{}}
 			for _, arg := range d.CmdArgs {
@@ -85,6 +87,12 @@ func TestPlans(t *testing.T) {
 			switch d.Cmd {
 			case "bind":
 				sess.Options[planner.OptionDisabledPasses] = "all"
+			case "stats":
+				clear(stats)
+				stats.parse(t, d.Input)
+				return ""
+			case "rows":
+				return rowsText(p, sess, d.Input)
 			case "run":
 				return ablate(t, p, d.Input)
 			case "transform":

@@ -35,9 +35,9 @@ var tpchRows = map[string]float64{"region": 5, "nation": 25, "supplier": 10_000,
 
 type tpchStats struct{}
 
-func (tpchStats) Rows(o *schema.Object) (float64, bool) {
+func (tpchStats) Statistics(_ context.Context, o *schema.Object) (planner.ObjectStats, bool) {
 	n, ok := tpchRows[o.Name]
-	return n, ok
+	return planner.ObjectStats{Rows: n}, ok
 }
 
 func tpchCatalog() *fakeCatalog {

@@ -1,6 +1,8 @@
 package optimizer
 
 import (
+	"maps"
+
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/plan"
 )
@@ -10,127 +12,220 @@ const (
 	unknownRows = 1000
 	systemRows  = 100
 	fileRows    = 100_000
-	elements    = 4 // of a list
+	elements    = 4  // of a list
+	groupedRows = 10 // of a group
 	// workingRows keeps the rows of a round on the left of every join, so that what
 	// they meet is built once and probed in each round.
 	workingRows = 1e12
 )
 
-// estimator guesses the rows of plans, for the order of joins only.
-type estimator struct{ stats Stats }
-
-// baseRows are the rows before the filters of a relation.
-func (e estimator) baseRows(n plan.Node) float64 {
-	switch x := n.(type) {
-	case *plan.Filter:
-		return e.baseRows(x.Input)
-	case *plan.Project:
-		return e.baseRows(x.Input)
-	case *plan.Scan:
-		return e.scan(x)
-	}
-	return e.rows(n)
+// estimator guesses the rows of plans, for the order of joins and for EXPLAIN. It
+// remembers what it was told and what it found. Not for concurrent use.
+type estimator struct {
+	stats   Stats
+	objects map[uint64]ObjectStats
+	known   map[plan.Node]estimate
 }
 
-func (e estimator) scan(x *plan.Scan) float64 {
-	if e.stats != nil {
-		if n, ok := e.stats.Rows(x.Object); ok {
-			return max(1, n)
-		}
-	}
-	return unknownRows
+func newEstimator(stats Stats) *estimator {
+	return &estimator{stats: stats, objects: map[uint64]ObjectStats{}, known: map[plan.Node]estimate{}}
 }
 
-// rows are the rows that a plan gives; at least 1.
-func (e estimator) rows(n plan.Node) float64 {
+// Rows estimates the rows that each node of a plan gives, at least 1. The function
+// is not for concurrent use.
+func Rows(stats Stats) func(plan.Node) float64 {
+	e := newEstimator(stats)
+	return func(n plan.Node) float64 { return e.of(n).rows }
+}
+
+// of estimates the rows and columns that a plan gives.
+func (e *estimator) of(n plan.Node) estimate {
+	if s, ok := e.known[n]; ok {
+		return s
+	}
+	s := e.find(n)
+	s.rows = max(1, s.rows)
+	e.known[n] = s
+	return s
+}
+
+func (e *estimator) find(n plan.Node) estimate {
 	switch x := n.(type) {
 	case *plan.Scan:
-		rows := e.scan(x) * selectivity(x.Filter)
-		if x.Limit >= 0 {
-			rows = min(rows, float64(x.Limit))
-		}
-		return max(1, rows)
+		s := e.scanned(x)
+		s = s.filtered(x.Filter)
+		return s.limited(x.Limit)
 	case *plan.SearchScan:
-		if x.Limit >= 0 {
-			return max(1, float64(min(x.Limit, unknownRows)))
-		}
-		return unknownRows
+		s := estimate{rows: unknownRows}
+		return s.limited(x.Limit)
 	case *plan.SystemScan:
-		return systemRows
+		return estimate{rows: systemRows}
 	case *plan.FileScan:
-		return fileRows
+		return estimate{rows: fileRows}
 	case *plan.Values:
-		return max(1, float64(len(x.Rows)))
-	case *plan.Filter:
-		return max(1, e.rows(x.Input)*selectivity(x.Pred))
-	case *plan.Aggregate:
-		if len(x.Groups) == 0 {
-			return 1
-		}
-		return max(1, e.rows(x.Input)/10)
+		return estimate{rows: float64(len(x.Rows))}
 	case *plan.WorkingTable:
-		return workingRows
+		return estimate{rows: workingRows}
 	case *plan.Recursive:
-		return e.rows(x.Base) * 10
-	case *plan.Unnest:
-		return e.rows(x.Input) * elements
+		return estimate{rows: e.of(x.Base).rows * 10}
+	case *plan.Filter:
+		s := e.of(x.Input)
+		return s.filtered(x.Pred)
+	case *plan.Project:
+		return e.projected(x)
+	case *plan.Aggregate:
+		return e.aggregated(x)
 	case *plan.GroupingSets:
-		return max(1, e.rows(x.Input)/10*float64(len(x.Sets)))
+		return e.groupingSets(x)
+	case *plan.Unnest:
+		s := e.of(x.Input)
+		s.rows *= elements
+		return s
 	case *plan.Limit:
-		if x.Count >= 0 {
-			return max(1, min(e.rows(x.Input), float64(x.Count)))
-		}
+		s := e.of(x.Input)
+		return s.limited(x.Count)
 	case *plan.Sort:
-		if x.Limit >= 0 {
-			return max(1, min(e.rows(x.Input), float64(x.Limit)))
-		}
+		s := e.of(x.Input)
+		return s.limited(x.Limit)
 	case *plan.Join:
 		return e.join(x)
 	case *plan.UnionAll:
-		sum := 0.0
+		s := estimate{}
 		for _, in := range x.Inputs {
-			sum += e.rows(in)
+			s.rows += e.of(in).rows
 		}
-		return max(1, sum)
+		return s
 	}
 	if kids := n.Children(); len(kids) == 1 {
-		return e.rows(kids[0])
+		return e.of(kids[0])
 	}
-	return unknownRows
+	return estimate{rows: unknownRows}
 }
 
-func (e estimator) join(x *plan.Join) float64 {
-	l, r := e.rows(x.Left), e.rows(x.Right)
+// limited is the estimate of at most n rows; below 0 n is no limit.
+func (s *estimate) limited(n int64) estimate {
+	out := *s
+	if n >= 0 {
+		out.rows = max(1, min(out.rows, float64(n)))
+	}
+	return out
+}
+
+func (e *estimator) projected(x *plan.Project) estimate {
+	in := e.of(x.Input)
+	out := estimate{rows: in.rows, cols: map[expr.ColumnID]column{}}
+	for _, k := range x.Exprs {
+		out.cols[k.ID] = in.value(k.Expr)
+	}
+	return out
+}
+
+func (e *estimator) aggregated(x *plan.Aggregate) estimate {
+	in := e.of(x.Input)
+	out := estimate{rows: in.groups(x.Groups), cols: map[expr.ColumnID]column{}}
+	for _, g := range x.Groups {
+		c := in.value(g.Expr)
+		c.base, c.distinct = out.rows, min(c.distinct, out.rows)
+		if len(x.Groups) == 1 {
+			c.distinct, c.known = out.rows, true
+		}
+		out.cols[g.ID] = c
+	}
+	return out
+}
+
+func (e *estimator) groupingSets(x *plan.GroupingSets) estimate {
+	in := e.of(x.Input)
+	out := estimate{}
+	for _, set := range x.Sets {
+		keys := make([]plan.NamedExpr, len(set))
+		for i, k := range set {
+			keys[i] = x.Groups[k]
+		}
+		out.rows += in.groups(keys)
+	}
+	return out
+}
+
+func (e *estimator) join(x *plan.Join) estimate {
+	l, r := e.of(x.Left), e.of(x.Right)
+	out := estimate{rows: l.rows, cols: maps.Clone(l.cols)}
 	switch x.Kind {
-	case plan.Semi, plan.Anti:
-		return max(1, l/2)
 	case plan.Single, plan.Mark:
-		return l
+		return out
+	case plan.Semi, plan.Anti:
+		part := matched(&l, &r, x.Keys)
+		if x.Kind == plan.Anti {
+			part = max(0.1, 1-part)
+		}
+		out.rows *= part
+		return out
 	}
-	if len(x.Keys) == 0 {
-		return max(1, l*r*selectivity(x.Residual))
+	if out.cols == nil {
+		out.cols = map[expr.ColumnID]column{}
 	}
-	return max(l, r)
+	maps.Copy(out.cols, r.cols)
+	out.rows *= r.rows * keysSelectivity(&l, &r, x.Keys)
+	out = out.filtered(x.Residual)
+	switch x.Kind {
+	case plan.Left:
+		out.rows = max(out.rows, l.rows)
+	case plan.Right:
+		out.rows = max(out.rows, r.rows)
+	case plan.Full:
+		out.rows = max(out.rows, l.rows, r.rows)
+	}
+	return out
 }
 
-// selectivity is the guessed part of the rows that pass a condition.
-func selectivity(pred expr.Expr) float64 {
-	s := 1.0
-	for _, p := range expr.Conjuncts(pred) {
-		switch x := p.(type) {
-		case *expr.Compare:
-			if x.Op == expr.Eq {
-				s *= 0.1
-			} else {
-				s *= 0.4
-			}
-		case *expr.In:
-			s *= min(0.8, 0.1*float64(len(x.List)))
-		case *expr.Call:
-			s *= 0.1
-		default:
-			s *= 0.5
+// keysSelectivity is the part of all pairs of rows whose keys are equal. Each value
+// of the side with fewer is taken to be among those of the other.
+func keysSelectivity(l, r *estimate, keys []plan.EquiKey) float64 {
+	part, pairs, most := 1.0, 1.0, 0.0
+	for i, k := range keys {
+		a, b := l.value(k.Left), r.value(k.Right)
+		pairs *= domain(a, b)
+		if !k.NullSafe {
+			part *= (1 - a.nulls) * (1 - b.nulls)
+		}
+		if base := min(a.base, b.base); i == 0 || base > most {
+			most = base
 		}
 	}
-	return s
+	if len(keys) > 1 {
+		// Together the keys have no more values than the smaller side has rows.
+		pairs = min(pairs, max(1, most))
+	}
+	return part / max(1, pairs)
+}
+
+// domain is the number of values that two sides of an equality have together. Where
+// neither is known, the smaller side is taken to have each value once.
+func domain(a, b column) float64 {
+	switch {
+	case a.known && b.known:
+		return max(a.distinct, b.distinct)
+	case a.known:
+		return a.distinct
+	case b.known:
+		return b.distinct
+	}
+	return min(a.base, b.base)
+}
+
+// matched is the part of the left rows that have a match on the right.
+func matched(l, r *estimate, keys []plan.EquiKey) float64 {
+	part := 0.5
+	for i, k := range keys {
+		a, b := l.value(k.Left), r.value(k.Right)
+		if !a.known || !b.known {
+			continue
+		}
+		p := min(1, min(b.distinct, r.rows)/a.distinct) * (1 - a.nulls)
+		if i == 0 {
+			part = p
+		}
+		part = min(part, p)
+	}
+	return part
 }

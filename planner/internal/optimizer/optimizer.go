@@ -3,13 +3,7 @@ package optimizer
 import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
-	"github.com/loamdb/loam/internal/schema"
 )
-
-// Stats tells how large objects are; see the planner's interface of the same name.
-type Stats interface {
-	Rows(obj *schema.Object) (float64, bool)
-}
 
 // Options say how a statement is optimized.
 type Options struct {
@@ -25,6 +19,7 @@ type Options struct {
 // context is what passes share while one statement is optimized.
 type context struct {
 	opts Options
+	rows *estimator
 }
 
 // pass is one rewrite of a whole plan.
@@ -82,7 +77,7 @@ func contains(names []string, name string) bool {
 
 // Statement optimizes the plans of a statement.
 func Statement(stmt plan.Statement, opts Options) (plan.Statement, error) {
-	c := &context{opts: opts}
+	c := &context{opts: opts, rows: newEstimator(opts.Stats)}
 	return mapRoots(stmt, func(n plan.Node) (plan.Node, error) { return c.optimize(n) })
 }
 
