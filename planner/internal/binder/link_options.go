@@ -353,22 +353,23 @@ func (b *Binder) createLinkText(obj *schema.Object) (string, error) {
 	}
 	text := "CREATE LINK " + objectText(obj) + " FROM " + words[source.Kind] + " " + objectText(source) +
 		" INTO " + words[target.Kind] + " " + objectText(target) + " TRANSFORM (" + transform + ")"
+	options := []string{
+		"batch_bytes = " + deparse.Literal(strconv.FormatInt(l.BatchBytes, 10)),
+		"batch_interval = " + deparse.Literal(l.BatchInterval.String())}
+	if l.OnError != schema.DeadLetter {
+		options = append(options, "on_error = "+deparse.Literal(string(l.OnError)))
+	} else { // the clause takes any name, which the text of an option does not
+		dead, err := b.env.Catalog.ByID(b.ctx, l.Dead)
+		if err != nil {
+			return "", err
+		}
+		text += " ON ERROR DEAD_LETTER TO STREAM " + objectText(dead)
+	}
 	if l.State == schema.LinkPaused {
 		text += " PAUSED"
 	}
 	if l.Comment != "" {
 		text += " COMMENT " + deparse.Literal(l.Comment)
-	}
-	options := []string{
-		"batch_bytes = " + deparse.Literal(strconv.FormatInt(l.BatchBytes, 10)),
-		"batch_interval = " + deparse.Literal(l.BatchInterval.String()),
-		"on_error = " + deparse.Literal(string(l.OnError))}
-	if l.OnError == schema.DeadLetter {
-		dead, err := b.env.Catalog.ByID(b.ctx, l.Dead)
-		if err != nil {
-			return "", err
-		}
-		options = append(options, "dead_letters = "+deparse.Literal(dead.QualifiedName()))
 	}
 	return text + " WITH (" + strings.Join(options, ", ") + ")", nil
 }

@@ -108,7 +108,7 @@ func createTableText(obj *schema.Object) string {
 		options = append(options, "dynamic = "+strconv.FormatBool(obj.Dynamic))
 	}
 	for _, name := range slices.Sorted(maps.Keys(obj.Options)) {
-		options = append(options, deparse.Literal(name)+" = "+deparse.Literal(obj.Options[name]))
+		options = append(options, deparse.Ident(quoted(name))+" = "+deparse.Literal(obj.Options[name]))
 	}
 	return text + " WITH (" + strings.Join(options, ", ") + ")"
 }
