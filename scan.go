@@ -110,10 +110,7 @@ func (p *ScanPlan) describe(snap *collection.Snapshot) error {
 		names[i] = c.Name
 	}
 	for _, f := range infos {
-		out := ScanFragment{ID: f.ID, PhysicalRows: int64(f.Physical), DeletedRows: int64(f.Deleted), LiveRows: int64(f.Live), Lance: f.JSON}
-		if f.DataFile != "" {
-			out.Files = []string{f.DataFile}
-		}
+		out := ScanFragment{ID: f.ID, PhysicalRows: int64(f.Physical), DeletedRows: int64(f.Deleted), LiveRows: int64(f.Live), Files: f.Files, Lance: f.JSON}
 		if f.DeletionPath != "" {
 			out.DeletionFile = &ScanDeletion{Path: f.DeletionPath, Kind: "bitmap", DeletedRows: int64(f.Deleted)}
 		}

@@ -180,7 +180,7 @@ func segmentRecords(ctx context.Context, s *Session) ([]record, error) {
 			r := record{"namespace": vec.Text(o.Namespace), "name": vec.Text(o.Name), "object_id": vec.Int64(int64(o.ID)), "kind": vec.Text(g.Kind),
 				"rows": vec.Int64(int64(g.Rows)), "deleted": vec.Int64(int64(g.Deleted)), "bytes": vec.Int64(g.Bytes)}
 			if g.Kind == "split" {
-				r["segment"] = vec.Int64(int64(g.Fragment))
+				r["segment"], r["fragments"] = vec.Int64(int64(g.Fragments[0])), vec.Int32(int32(len(g.Fragments)))
 			} else {
 				r["partition"], r["first_offset"], r["next_offset"] = vec.Int32(int32(g.Partition)), vec.Int64(int64(g.First)), vec.Int64(int64(g.Next))
 			}

@@ -188,7 +188,7 @@ func (c *Collection) pace(rows int) {
 func (ch *change) add(seg Segment) {
 	ch.segments = append(ch.segments, seg)
 	ch.deleted = append(ch.deleted, emptyBitmap)
-	ch.nextFrag = seg.Fragment + 1
+	ch.nextFrag = seg.first() + 1
 }
 
 // Settle applies until nothing waits (tail: wait).

@@ -7,7 +7,6 @@ import (
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/storage/internal/cache"
-	"github.com/loamdb/loam/storage/object"
 )
 
 // Cache keeps verified blocks and decoded columns in memory, up to one budget for
@@ -65,11 +64,6 @@ func (b *bundle) blob(c *cache.Cache, name string, file uint64) *blob {
 		return &blob{cache: c, file: file, read: read, size: s.Len, sums: s.Blocks, name: "split " + b.key + " section " + name}
 	}
 	return nil
-}
-
-// dataBlob is the blob of a Lance data file.
-func (b *bundle) dataBlob(c *cache.Cache, f object.Object, name string, file uint64) *blob {
-	return &blob{cache: c, file: file, read: f.ReadAt, size: f.Size(), sums: b.table.Lance, name: "data file " + name}
 }
 
 // check reports a blob whose checksums do not go with its size.

@@ -37,8 +37,24 @@ type bundleTable struct {
 	Rows     int             `json:"rows"`
 	Fields   []bundleField   `json:"fields"`
 	Sections []bundleSection `json:"sections"`
-	// Lance holds the xxh3 of each 256 KiB block of the fragment's data file.
-	Lance []uint64 `json:"lance,omitempty"`
+	// Files are the Lance files of the split's fragments.
+	Files []bundleFile `json:"files,omitempty"`
+}
+
+// bundleFile is a Lance file by its name, with the xxh3 of each of its 256 KiB blocks.
+type bundleFile struct {
+	Name   string   `json:"name"`
+	Blocks []uint64 `json:"xxh3"`
+}
+
+// fileSums are the sums of the blocks of a Lance file; nil when the split does not name it.
+func (t *bundleTable) fileSums(name string) []uint64 {
+	for i := range t.Files {
+		if t.Files[i].Name == name {
+			return t.Files[i].Blocks
+		}
+	}
+	return nil
 }
 
 // bundleField is a field at the time the split was built.

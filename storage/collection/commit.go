@@ -1,10 +1,12 @@
 package collection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -100,23 +102,42 @@ func (c *Collection) deletionFiles(ctx context.Context, ch *change) error {
 	return nil
 }
 
+// writeDeletions writes the bitmaps of the segment's fragments that changed.
 func (c *Collection) writeDeletions(ctx context.Context, ch *change, seg *Segment, del *roaring.Bitmap) error {
-	read := max(ch.base.manifest.LanceVersion, 1)
-	file, body, err := lance.NewDeletionFile(del, uint64(seg.Rows), read, c.random())
+	seg.Fragments = slices.Clone(seg.Fragments)
+	for base, f := range seg.placed() {
+		gone := within(del, base, f.Rows)
+		n := int(gone.GetCardinality())
+		if n == f.Deleted {
+			continue
+		}
+		seg.Deleted += n - f.Deleted
+		f.Deleted, f.Deletion = n, nil
+		if f.Dead() {
+			continue
+		}
+		var err error
+		if f.Deletion, err = c.writeDeletion(ctx, max(ch.base.manifest.LanceVersion, 1), f, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Collection) writeDeletion(ctx context.Context, read uint64, f *Fragment, gone *roaring.Bitmap) (*Deletion, error) {
+	file, body, err := lance.NewDeletionFile(gone, uint64(f.Rows), read, c.random())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	key := deletionKey(c.origin, c.deps.IDs.ULID())
 	if c.origin.Kind == schema.Collection {
-		key = datasetKey(c.origin) + lance.DeletionPath(seg.Fragment, file)
+		key = datasetKey(c.origin) + lance.DeletionPath(f.ID, file)
 	}
 	info, err := c.deps.Objects.Put(ctx, key, body, object.PutOptions{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	seg.Deleted = int(file.DeletedRows)
-	seg.Deletion = &Deletion{Key: key, Size: info.Size, Checksum: info.Checksum, ReadVersion: file.ReadVersion, ID: file.ID}
-	return nil
+	return &Deletion{Key: key, Size: info.Size, Checksum: info.Checksum, ReadVersion: file.ReadVersion, ID: file.ID}, nil
 }
 
 // commit makes the change the object's next version: Lance manifest, Loam
@@ -219,15 +240,11 @@ func (c *Collection) writeLance(ctx context.Context, base, m *Manifest) error {
 		return err
 	}
 	out := lance.NewManifest(fields, id, time.UnixMilli(m.CreatedMS))
-	frags := make([]lance.Fragment, 0, len(m.Segments))
-	for i := range m.Segments {
-		frags = append(frags, lanceFragment(&m.Segments[i]))
-	}
 	top := uint32(0)
 	if m.NextFragment > 0 {
 		top = uint32(m.NextFragment - 1)
 	}
-	lance.SetFragments(out, frags, top)
+	lance.SetFragments(out, lanceFragments(m), top)
 	body, err := lance.EncodeManifest(out)
 	if err != nil {
 		return err
@@ -259,13 +276,28 @@ func (c *Collection) lanceBase(ctx context.Context) (uint64, error) {
 	return xxh3.Hash(b), err
 }
 
-// lanceFragment is the segment as Lance describes it.
-func lanceFragment(s *Segment) lance.Fragment {
-	f := lance.Fragment{ID: s.Fragment, PhysicalRows: uint64(s.Rows), Files: []lance.DataFile{
-		lance.NewDataFile(s.DataFile, lance.FileInfo{Rows: int64(s.Rows), Size: s.DataSize, Fields: s.DataIDs, Columns: s.DataColumns}),
-	}}
-	if d := s.Deletion; d != nil {
-		f.DeletionFile = &lance.DeletionFile{Type: lance.DeletionBitmap, ReadVersion: d.ReadVersion, ID: d.ID, DeletedRows: uint64(s.Deleted)}
+// lanceFragments are the fragments with live rows, as a Lance manifest lists them.
+func lanceFragments(m *Manifest) []lance.Fragment {
+	out := make([]lance.Fragment, 0, len(m.Segments))
+	for i := range m.Segments {
+		for k := range m.Segments[i].Fragments {
+			if f := &m.Segments[i].Fragments[k]; !f.Dead() {
+				out = append(out, lanceFragment(f))
+			}
+		}
 	}
-	return f
+	slices.SortFunc(out, func(a, b lance.Fragment) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+// lanceFragment is the fragment as Lance describes it.
+func lanceFragment(f *Fragment) lance.Fragment {
+	out := lance.Fragment{ID: f.ID, PhysicalRows: uint64(f.Rows)}
+	for _, d := range f.Files {
+		out.Files = append(out.Files, lance.NewDataFile(d.Name, lance.FileInfo{Rows: int64(f.Rows), Size: d.Size, Fields: d.IDs, Columns: d.Columns}))
+	}
+	if d := f.Deletion; d != nil {
+		out.DeletionFile = &lance.DeletionFile{Type: lance.DeletionBitmap, ReadVersion: d.ReadVersion, ID: d.ID, DeletedRows: uint64(f.Deleted)}
+	}
+	return out
 }

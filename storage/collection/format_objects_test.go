@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,9 +48,12 @@ func sampleManifest() *Manifest {
 		Consumed: [][]metastore.Ref{{{Base: 1, Records: 4, WALKey: "wal/20260102/x.lwal", Off: 32, Len: 100, Checksum: 1<<64 - 1, TS: -1, Bytes: 100}}, nil},
 		Sources:  []SourceUpto{{Link: 12, Batch: "01J0000000000000000000000C", Offsets: []uint64{4, 1<<64 - 1}}},
 		Segments: []Segment{
-			{Fragment: 0, Rows: 10, Deleted: 2, SplitKey: "objects/7/splits/x.lsplit", SplitSize: 1000, Bytes: 3000,
-				DataFile: "x.lance", DataSize: 2000, DataIDs: []int32{0, 1, -2}, DataColumns: []int32{0, 1, 2}, Deletion: &Deletion{Key: "d", ReadVersion: 1, ID: 1<<64 - 1}},
-			{Fragment: 8, Rows: 1, SplitKey: "objects/7/splits/y.lsplit", SplitSize: 1000, Bytes: 1000},
+			{Rows: 17, Deleted: 9, SplitKey: "objects/7/splits/x.lsplit", SplitSize: 1000, Bytes: 3000, Fragments: []Fragment{
+				{ID: 0, Rows: 10, Deleted: 2, Deletion: &Deletion{Key: "d", ReadVersion: 1, ID: 1<<64 - 1}, Files: []DataFile{
+					{Name: "x.lance", Size: 2000, Checksum: 1<<64 - 1, IDs: []int32{0, 1, -2}, Columns: []int32{0, 1, 2}},
+					{Name: "z.lance", Size: 1000, IDs: []int32{2}, Columns: []int32{0}}}},
+				{ID: 3, Rows: 7, Deleted: 7, Files: []DataFile{{Name: "y.lance", Size: 2000, IDs: []int32{0, 1, 2}, Columns: []int32{0, 1, 2}}}}}},
+			{Fragments: []Fragment{{ID: 8, Rows: 1}}, Rows: 1, SplitKey: "objects/7/splits/y.lsplit", SplitSize: 1000, Bytes: 1000},
 		},
 	}
 }
@@ -71,7 +75,7 @@ func TestManifestsRoundTrip(t *testing.T) {
 
 func TestEveryDamageOfAManifestIsRefused(t *testing.T) {
 	const name = "objects/7/manifests/01J.lman"
-	b, err := encodeManifest(&Manifest{Object: 7, Version: 1, Applied: []uint64{3}, Segments: []Segment{{Rows: 5, SplitKey: "s"}}})
+	b, err := encodeManifest(&Manifest{Object: 7, Version: 1, Applied: []uint64{3}, Segments: []Segment{{Fragments: []Fragment{{Rows: 5}}, Rows: 5, SplitKey: "s"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +85,34 @@ func TestEveryDamageOfAManifestIsRefused(t *testing.T) {
 	})
 	_, err = decodeManifest(name, append(append([]byte(nil), b...), ' '))
 	refusedByName(t, "a byte more", name, err)
+}
+
+// TestSegmentsThatDoNotAddUp: everything that counts rows relies on the sums.
+func TestSegmentsThatDoNotAddUp(t *testing.T) {
+	good := Segment{Rows: 9, Deleted: 3, Fragments: []Fragment{{ID: 1, Rows: 5, Deleted: 3}, {ID: 4, Rows: 4}}}
+	for what, change := range map[string]func(*Segment){
+		"no fragments":     func(s *Segment) { *s = Segment{} },
+		"rows":             func(s *Segment) { s.Rows++ },
+		"deleted":          func(s *Segment) { s.Deleted-- },
+		"an empty one":     func(s *Segment) { s.Fragments = append(s.Fragments, Fragment{ID: 5}) },
+		"negative rows":    func(s *Segment) { s.Fragments[0].Rows, s.Fragments[1].Rows = 10, -1 },
+		"more are deleted": func(s *Segment) { s.Fragments[1].Deleted, s.Deleted = 5, 8 },
+	} {
+		bad := good
+		bad.Fragments = slices.Clone(good.Fragments)
+		change(&bad)
+		b, err := encodeManifest(&Manifest{Segments: []Segment{good, bad}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = decodeManifest("m", b)
+		refusedByName(t, what, "manifest m: segment 1", err)
+		if b, err = encodeGroup(7, []Segment{bad}); err != nil {
+			t.Fatal(err)
+		}
+		_, err = decodeGroup("g", 7, b)
+		refusedByName(t, what, "manifest group g: segment 0", err)
+	}
 }
 
 func TestManifestsOfAnotherKind(t *testing.T) {
@@ -125,7 +157,7 @@ func TestBundlesRoundTrip(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
 		table := bundleTable{Object: rapid.Uint64().Draw(rt, "object"), Rows: 5,
-			Fields: []bundleField{{ID: 1, Name: rapid.String().Draw(rt, "name"), Type: "TEXT", FullText: "english"}}, Lance: []uint64{1<<64 - 1}}
+			Fields: []bundleField{{ID: 1, Name: rapid.String().Draw(rt, "name"), Type: "TEXT", FullText: "english"}}, Files: []bundleFile{{Name: "x.lance", Blocks: []uint64{1<<64 - 1}}}}
 		sections := map[string][]byte{sectionKeys: rapid.SliceOfN(rapid.Byte(), 1, 200).Draw(rt, "keys")}
 		if rapid.Bool().Draw(rt, "with text") {
 			sections[sectionText] = make([]byte, rapid.SampledFrom([]int{1, 64, blockBytes - 1, blockBytes, blockBytes + 1, 2*blockBytes + 7}).Draw(rt, "text"))
@@ -138,7 +170,7 @@ func TestBundlesRoundTrip(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		if got.table.Object != table.Object || !reflect.DeepEqual(got.table.Fields, table.Fields) || !reflect.DeepEqual(got.table.Lance, table.Lance) {
+		if got.table.Object != table.Object || !reflect.DeepEqual(got.table.Fields, table.Fields) || !reflect.DeepEqual(got.table.Files, table.Files) {
 			rt.Fatalf("%+v, want %+v", got.table, table)
 		}
 		for _, name := range []string{sectionColumn, sectionText, sectionKeys} {

@@ -53,12 +53,15 @@ type strangeManifest struct {
 	Version  uint64
 	Applied  []uint64
 	Segments []struct {
-		Fragment      uint64
 		Rows, Deleted int
 		Split         string
 		SplitSize     int64  `json:"split_size"`
 		SplitXXH3     uint64 `json:"split_xxh3"`
-		Deletion      *strangeObject
+		Fragments     []struct {
+			ID            uint64
+			Rows, Deleted int
+			Deletion      *strangeObject
+		}
 	}
 }
 
@@ -271,9 +274,11 @@ func TestAStrangersReader(t *testing.T) {
 	s.hold(m.Version == head.Version && len(m.Segments) == 2 && slices.Equal(m.Applied, head.Applied), "%+v, head %+v", m, head)
 	var got []string
 	for _, seg := range m.Segments {
-		del := s.deleted(seg.Deletion)
-		want := map[uint64]int{0: 3, 1: 1}[seg.Fragment]
-		s.hold(int(del.GetCardinality()) == want && seg.Deleted == want, "fragment %d: %d deleted, want %d", seg.Fragment, seg.Deleted, want)
+		s.hold(len(seg.Fragments) == 1 && seg.Fragments[0].Rows == seg.Rows && seg.Fragments[0].Deleted == seg.Deleted, "segment %+v", seg)
+		frag := seg.Fragments[0]
+		del := s.deleted(frag.Deletion)
+		want := map[uint64]int{0: 3, 1: 1}[frag.ID]
+		s.hold(int(del.GetCardinality()) == want && seg.Deleted == want, "fragment %d: %d deleted, want %d", frag.ID, seg.Deleted, want)
 		split := s.get(seg.Split)
 		s.hold(int64(len(split)) == seg.SplitSize && xxh3.Hash(split) == seg.SplitXXH3, "split %+v", seg)
 		sec := s.section(seg.Split, "column", seg.Rows)

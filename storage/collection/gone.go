@@ -117,8 +117,8 @@ func (s *split) watch(f whenGone) {
 		return f(ctx, err, lo, hi)
 	}
 	s.bundle.store = watchedStore{s.bundle.store, lost}
-	if s.data != nil {
-		s.data = watchedObject{s.data, lost}
+	for _, d := range s.dataFiles() {
+		d.obj = watchedObject{d.obj, lost}
 	}
 }
 

@@ -1,6 +1,7 @@
 package collection
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -48,10 +49,9 @@ const (
 // same reports whether two states of a segment are one: objects are immutable and
 // names are never used again.
 func (s *Segment) same(o *Segment) bool {
-	if (s.Deletion == nil) != (o.Deletion == nil) || s.Deletion != nil && s.Deletion.Key != o.Deletion.Key {
-		return false
-	}
-	return s.Fragment == o.Fragment && s.SplitKey == o.SplitKey && s.DataFile == o.DataFile
+	return s.SplitKey == o.SplitKey && s.Deleted == o.Deleted && slices.EqualFunc(s.Fragments, o.Fragments, func(a, b Fragment) bool {
+		return a.Deleted == b.Deleted && (a.Deletion == nil) == (b.Deletion == nil) && (a.Deletion == nil || a.Deletion.Key == b.Deletion.Key)
+	})
 }
 
 // regroup keeps the groups whose segments are all in the version, unchanged, and
@@ -59,12 +59,12 @@ func (s *Segment) same(o *Segment) bool {
 func regroup(groups []Group, segments []Segment) (kept []Group, loose []Segment) {
 	at := make(map[uint64]*Segment, len(segments))
 	for i := range segments {
-		at[segments[i].Fragment] = &segments[i]
+		at[segments[i].first()] = &segments[i]
 	}
 	for _, g := range groups {
 		ok := true
 		for i := range g.list {
-			s := at[g.list[i].Fragment]
+			s := at[g.list[i].first()]
 			ok = ok && s != nil && s.same(&g.list[i])
 		}
 		if ok {
@@ -73,19 +73,19 @@ func regroup(groups []Group, segments []Segment) (kept []Group, loose []Segment)
 	}
 	grouped := grouped(kept)
 	for i := range segments {
-		if !grouped[segments[i].Fragment] {
+		if !grouped[segments[i].first()] {
 			loose = append(loose, segments[i])
 		}
 	}
 	return kept, loose
 }
 
-// grouped are the fragments of the groups' segments.
+// grouped are the first fragments of the groups' segments.
 func grouped(groups []Group) map[uint64]bool {
 	out := map[uint64]bool{}
 	for i := range groups {
 		for _, s := range groups[i].list {
-			out[s.Fragment] = true
+			out[s.first()] = true
 		}
 	}
 	return out
@@ -149,7 +149,7 @@ func decodeGroup(name string, objectID uint64, b []byte) ([]Segment, error) {
 	if g.Object != objectID {
 		return nil, fail.New(fail.Corrupt, "manifest group %s is of object %d, not of %d", name, g.Object, objectID)
 	}
-	return g.Segments, nil
+	return g.Segments, checkSegments("manifest group", name, g.Segments)
 }
 
 // frame puts magic, version and checksum before a JSON text.
@@ -181,7 +181,7 @@ func unframe(what, name, magic string, version uint16, b []byte, v any) error {
 }
 
 // loadGroups reads the groups of a root that are not among the known ones, and
-// adds their segments to the root's own, by fragment.
+// adds their segments to the root's own, by first fragment.
 func (m *Manifest) loadGroups(ctx context.Context, store object.Store, known []Group) error {
 	err := together(len(m.Groups), func(i int) error { return m.loadGroup(ctx, store, known, &m.Groups[i]) })
 	if err != nil || len(m.Groups) == 0 {
@@ -190,15 +190,14 @@ func (m *Manifest) loadGroups(ctx context.Context, store object.Store, known []G
 	for i := range m.Groups {
 		m.Segments = append(m.Segments, m.Groups[i].list...)
 	}
-	slices.SortFunc(m.Segments, func(a, b Segment) int {
-		if a.Fragment < b.Fragment {
-			return -1
-		}
-		return 1
-	})
-	for i := 1; i < len(m.Segments); i++ {
-		if m.Segments[i].Fragment == m.Segments[i-1].Fragment {
-			return fail.New(fail.Corrupt, "version %d of object %d has fragment %d twice", m.Version, m.Object, m.Segments[i].Fragment)
+	slices.SortFunc(m.Segments, func(a, b Segment) int { return cmp.Compare(a.first(), b.first()) })
+	seen := map[uint64]bool{}
+	for i := range m.Segments {
+		for _, f := range m.Segments[i].Fragments {
+			if seen[f.ID] {
+				return fail.New(fail.Corrupt, "version %d of object %d has fragment %d twice", m.Version, m.Object, f.ID)
+			}
+			seen[f.ID] = true
 		}
 	}
 	return nil
@@ -235,7 +234,7 @@ func (m *Manifest) inline() []Segment {
 	in := grouped(m.Groups)
 	out := []Segment{}
 	for i := range m.Segments {
-		if !in[m.Segments[i].Fragment] {
+		if !in[m.Segments[i].first()] {
 			out = append(out, m.Segments[i])
 		}
 	}

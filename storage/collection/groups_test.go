@@ -6,6 +6,7 @@ import (
 	"math/rand"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"weak"
@@ -21,9 +22,17 @@ import (
 )
 
 func segmentNumber(id uint64) Segment {
-	return Segment{Fragment: id, Rows: 100, SplitKey: fmt.Sprint("splits/", id), SplitSize: 10, Bytes: 1000, DataFile: fmt.Sprint(id, ".lance"),
+	return Segment{Rows: 100, SplitKey: fmt.Sprint("splits/", id), SplitSize: 10, Bytes: 1000,
+		Fragments: []Fragment{{ID: id, Rows: 100, Files: []DataFile{{Name: fmt.Sprint(id, ".lance"), IDs: []int32{0}, Columns: []int32{0}}}}},
 		Range: &Range{Keys: &KeyRange{Min: fmt.Sprintf("k%06d", id), Max: fmt.Sprintf("k%06d", id+1)}, MinTS: int64(id), MaxTS: int64(id + 1),
 			Offsets: []OffsetRange{{Partition: int(id % 3), First: id * 100, Next: id*100 + 100}}}}
+}
+
+// loseRow deletes a row of the only fragment; versions before keep theirs.
+func (s *Segment) loseRow(key string) {
+	s.Fragments = slices.Clone(s.Fragments)
+	s.Deleted++
+	s.Fragments[0].Deleted, s.Fragments[0].Deletion = s.Deleted, &Deletion{Key: key}
 }
 
 // sizes counts the bytes that are put.
@@ -104,9 +113,7 @@ func TestGroupsModel(t *testing.T) {
 			}
 			for range r.Intn(4) {
 				if n := len(segments); n > 0 {
-					s := &segments[r.Intn(n)]
-					s.Deleted++
-					s.Deletion = &Deletion{Key: fmt.Sprint("deletions/", r.Int63())}
+					segments[r.Intn(n)].loseRow(fmt.Sprint("deletions/", r.Int63()))
 				}
 			}
 			if n := len(segments); n > 20 && r.Intn(3) == 0 {
@@ -142,7 +149,7 @@ func TestACommitWritesWhatChanged(t *testing.T) {
 	segments = append(append([]Segment(nil), segments...), segmentNumber(5000))
 	added := g.commit(segments)
 	segments = append([]Segment(nil), segments...)
-	segments[17].Deleted, segments[17].Deletion = 1, &Deletion{Key: "deletions/1"}
+	segments[17].loseRow("deletions/1")
 	changed := g.commit(segments)
 	t.Logf("5,000 segments: all %d bytes, one more %d, one changed %d", all, added, changed)
 	if added > all/15 || changed > all/15 {
@@ -224,7 +231,7 @@ func TestGroupsThatDoNotFit(t *testing.T) {
 		}
 	}
 	m := &Manifest{Object: 7, Groups: []Group{good}, Segments: []Segment{segmentNumber(0), segmentNumber(9)}}
-	if err := m.loadGroups(ctx, store, nil); err != nil || len(m.Segments) != 4 || m.Segments[1].Fragment != 1 {
+	if err := m.loadGroups(ctx, store, nil); err != nil || len(m.Segments) != 4 || m.Segments[1].first() != 1 {
 		t.Errorf("%d segments, %v", len(m.Segments), err)
 	}
 }

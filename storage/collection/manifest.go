@@ -49,8 +49,8 @@ type Manifest struct {
 	Merged uint64 `json:"merged,omitempty"`
 	// Groups hold segments outside of the root, by objects that versions share.
 	Groups []Group `json:"groups,omitempty"`
-	// Segments are all segments of the version, ascending by fragment, those of its
-	// groups too; in the root's JSON only the others are.
+	// Segments are all segments of the version, ascending by their first fragment,
+	// those of its groups too; in the root's JSON only the others are.
 	Segments []Segment `json:"segments"`
 }
 
@@ -60,44 +60,6 @@ type ManifestRef struct {
 	Checksum uint64 `json:"xxh3,omitempty"`
 	Size     int64  `json:"size,omitempty"`
 }
-
-// Segment is a split and its fragment. Live rows = Rows − Deleted.
-type Segment struct {
-	Fragment  uint64 `json:"fragment"`
-	Rows      int    `json:"rows"`
-	Deleted   int    `json:"deleted"`
-	SplitKey  string `json:"split"`
-	SplitSize int64  `json:"split_size"`
-	// SplitChecksum and DataChecksum are the XXH3-64 of the whole objects, for those
-	// who read all of them; readers of blocks have the sums in the split's table.
-	SplitChecksum uint64 `json:"split_xxh3"`
-	// Bytes is the size of split and data file, for the choice of merges.
-	Bytes int64 `json:"bytes"`
-	// DataFile is the Lance file's name under data/, with its size and field ids.
-	DataFile     string  `json:"data_file,omitempty"`
-	DataSize     int64   `json:"data_size,omitempty"`
-	DataChecksum uint64  `json:"data_xxh3,omitempty"`
-	DataIDs      []int32 `json:"data_ids,omitempty"`
-	// DataColumns are the file columns of DataIDs.
-	DataColumns []int32 `json:"data_columns,omitempty"`
-	// Range bounds what the rows hold; nil when it is not known.
-	Range *Range `json:"range,omitempty"`
-	// Deletion names the deletion bitmap, or nil.
-	Deletion *Deletion `json:"deletion,omitempty"`
-}
-
-// Deletion is a deletion bitmap: an object with a portable roaring bitmap of row
-// numbers. Of a collection it is the fragment's Lance deletion file.
-type Deletion struct {
-	Key         string `json:"key"`
-	Size        int64  `json:"size"`
-	Checksum    uint64 `json:"xxh3"`
-	ReadVersion uint64 `json:"read_version"`
-	ID          uint64 `json:"id"`
-}
-
-// Live is the number of rows that count.
-func (s *Segment) Live() int { return s.Rows - s.Deleted }
 
 // maxConsumed bounds the log runs that a manifest names per partition.
 const maxConsumed = 2048
@@ -124,6 +86,9 @@ func encodeManifest(m *Manifest) ([]byte, error) {
 func decodeManifest(name string, b []byte) (*Manifest, error) {
 	m := &Manifest{}
 	if err := unframe("manifest", name, manifestMagic, manifestVersion, b, m); err != nil {
+		return nil, err
+	}
+	if err := checkSegments("manifest", name, m.Segments); err != nil {
 		return nil, err
 	}
 	return m, m.checkAncestors(name)

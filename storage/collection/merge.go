@@ -2,6 +2,7 @@ package collection
 
 import (
 	"context"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -43,9 +44,9 @@ type merging struct {
 
 // mergeInput is a segment whose rows were rewritten, without those in deleted.
 type mergeInput struct {
-	fragment uint64
-	rows     int
-	deleted  *roaring.Bitmap
+	first   uint64 // the id of the segment's first fragment
+	rows    int
+	deleted *roaring.Bitmap
 }
 
 // Merge rewrites the live rows of some segments into one. Answers do not change:
@@ -92,7 +93,7 @@ func (c *Collection) rewrite(ctx context.Context, st *state, pick []int) (*mergi
 	for _, i := range pick {
 		seg := &st.manifest.Segments[i]
 		views = append(views, &view{obj: obj, part: st.splits[i], excluded: st.deleted[i], segment: i})
-		m.inputs = append(m.inputs, mergeInput{fragment: seg.Fragment, rows: seg.Rows, deleted: st.deleted[i]})
+		m.inputs = append(m.inputs, mergeInput{first: seg.first(), rows: seg.Rows, deleted: st.deleted[i]})
 	}
 	var err error
 	m.segment, err = c.buildSegment(ctx, obj, views, 0)
@@ -140,23 +141,24 @@ func (m *merging) onto(st *state) (*change, error) {
 	ch := &change{base: st, merge: true, epoch: m.epoch, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}
 	now := map[uint64]*roaring.Bitmap{}
 	for i := range st.manifest.Segments {
-		now[st.manifest.Segments[i].Fragment] = st.deleted[i]
+		now[st.manifest.Segments[i].first()] = st.deleted[i]
 	}
 	out, base := roaring.New(), 0
 	for _, in := range m.inputs {
-		in.carry(now[in.fragment], base, out)
-		delete(now, in.fragment)
+		in.carry(now[in.first], base, out)
+		delete(now, in.first)
 		base += in.rows - int(in.deleted.GetCardinality())
 	}
 	for i := range st.manifest.Segments {
-		if seg := st.manifest.Segments[i]; now[seg.Fragment] != nil {
+		if seg := st.manifest.Segments[i]; now[seg.first()] != nil {
 			ch.segments = append(ch.segments, seg)
 			ch.deleted = append(ch.deleted, st.deleted[i])
 		}
 	}
 	if m.segment != nil {
 		seg := *m.segment
-		seg.Fragment = ch.nextFrag
+		seg.Fragments = slices.Clone(seg.Fragments)
+		seg.Fragments[0].ID = ch.nextFrag
 		ch.add(seg)
 		ch.deleted[len(ch.deleted)-1] = out
 	}

@@ -30,8 +30,9 @@ type StoredObject struct {
 	Size int64
 	// Checksum is XXH3-64 of the whole object.
 	Checksum uint64
-	// Segment is the position of the segment that it belongs to, -1 for the version's own.
-	Segment int
+	// Segment and Fragment are the positions of the segment that it belongs to and of
+	// the fragment therein; -1 for the version's own, and for a segment's.
+	Segment, Fragment int
 }
 
 // Objects lists every object that must be there for the version to be read, the
@@ -41,21 +42,23 @@ func (m *Manifest) Objects() []StoredObject {
 	out := make([]StoredObject, 0, 3*len(m.Segments)+2)
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		out = append(out, StoredObject{Key: s.SplitKey, Kind: SplitObject, Size: s.SplitSize, Checksum: s.SplitChecksum, Segment: i})
-		if s.DataFile != "" {
-			out = append(out, StoredObject{Key: datasetOf(m.Object) + lance.DataPath(s.DataFile), Kind: DataObject, Size: s.DataSize, Checksum: s.DataChecksum, Segment: i})
-		}
-		if d := s.Deletion; d != nil {
-			out = append(out, StoredObject{Key: d.Key, Kind: DeletionObject, Size: d.Size, Checksum: d.Checksum, Segment: i})
+		out = append(out, StoredObject{Key: s.SplitKey, Kind: SplitObject, Size: s.SplitSize, Checksum: s.SplitChecksum, Segment: i, Fragment: -1})
+		for k := range s.Fragments {
+			for _, f := range s.Fragments[k].Files {
+				out = append(out, StoredObject{Key: datasetOf(m.Object) + lance.DataPath(f.Name), Kind: DataObject, Size: f.Size, Checksum: f.Checksum, Segment: i, Fragment: k})
+			}
+			if d := s.Fragments[k].Deletion; d != nil {
+				out = append(out, StoredObject{Key: d.Key, Kind: DeletionObject, Size: d.Size, Checksum: d.Checksum, Segment: i, Fragment: k})
+			}
 		}
 	}
 	for _, g := range m.Groups {
-		out = append(out, StoredObject{Key: g.Key, Kind: GroupObject, Size: g.Size, Checksum: g.Checksum, Segment: -1})
+		out = append(out, StoredObject{Key: g.Key, Kind: GroupObject, Size: g.Size, Checksum: g.Checksum, Segment: -1, Fragment: -1})
 	}
 	if m.LanceVersion != 0 {
 		out = append(out,
-			StoredObject{Key: datasetOf(m.Object) + lance.ManifestPath(m.LanceVersion), Kind: LanceObject, Size: m.LanceSize, Checksum: m.LanceChecksum, Segment: -1},
-			StoredObject{Key: BaseKey(m.Object), Kind: BaseObject, Size: -1, Checksum: m.LanceBase, Segment: -1})
+			StoredObject{Key: datasetOf(m.Object) + lance.ManifestPath(m.LanceVersion), Kind: LanceObject, Size: m.LanceSize, Checksum: m.LanceChecksum, Segment: -1, Fragment: -1},
+			StoredObject{Key: BaseKey(m.Object), Kind: BaseObject, Size: -1, Checksum: m.LanceBase, Segment: -1, Fragment: -1})
 	}
 	return out
 }

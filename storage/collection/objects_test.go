@@ -115,7 +115,7 @@ func TestADeletionBitmapIsChecked(t *testing.T) {
 	_, err = b.c.Append(ctx, DeleteKeys(b.obj, []string{"b"}))
 	b.must(err)
 	b.must(b.c.Apply(ctx, nil))
-	key := b.c.st.manifest.Segments[0].Deletion.Key
+	key := b.c.st.manifest.Segments[0].Fragments[0].Deletion.Key
 	body, err := b.deps.Objects.Get(ctx, key)
 	b.must(err)
 	body[len(body)-2] ^= 3 // row 1 becomes row 2

@@ -9,16 +9,16 @@ import (
 	"github.com/loamdb/loam/storage/lance"
 )
 
-// FragmentInfo describes one fragment of a snapshot for a scan plan.
+// FragmentInfo describes a fragment of a snapshot with live rows, for a scan plan.
 type FragmentInfo struct {
 	ID                uint64
 	Physical, Deleted int
 	// Live is the number of rows that a scan of the fragment at the snapshot gives:
 	// without deleted rows and without those that the tail superseded.
 	Live         int
-	DataFile     string // data/… path, "" for tables
-	DeletionPath string // relative to the dataset, "" without
-	JSON         []byte // Lance's fragment JSON, nil for tables
+	Files        []string // data/… paths, none for tables
+	DeletionPath string   // relative to the dataset, "" without
+	JSON         []byte   // Lance's fragment JSON, nil for tables
 	// Superseded holds the rows that the tail replaced, deleted ones apart.
 	Superseded *roaring.Bitmap
 }
@@ -30,25 +30,36 @@ func (s *Snapshot) FragmentInfos() ([]FragmentInfo, error) {
 		if v.segment < 0 {
 			continue
 		}
-		seg := &s.manifest.Segments[v.segment]
-		info := FragmentInfo{ID: seg.Fragment, Physical: seg.Rows, Deleted: seg.Deleted, Live: v.live(), Superseded: roaring.New()}
-		if extra := int(v.excluded.GetCardinality()) - seg.Deleted; extra > 0 {
-			info.Superseded = roaring.AndNot(v.excluded, v.deleted)
-		}
-		if s.obj.Kind == schema.Collection {
-			f := lanceFragment(seg)
-			info.DataFile = lance.DataPath(seg.DataFile)
-			if f.DeletionFile != nil {
-				info.DeletionPath = lance.DeletionPath(seg.Fragment, *f.DeletionFile)
+		superseded := roaring.AndNot(v.excluded, v.deleted)
+		for base, f := range s.manifest.Segments[v.segment].placed() {
+			if f.Dead() {
+				continue
 			}
-			var err error
-			if info.JSON, err = lance.FragmentJSON(f); err != nil {
+			info, err := fragmentInfo(s.obj.Kind, f, within(superseded, base, f.Rows))
+			if err != nil {
 				return nil, err
 			}
+			out = append(out, info)
 		}
-		out = append(out, info)
 	}
 	return out, nil
+}
+
+func fragmentInfo(kind schema.Kind, f *Fragment, superseded *roaring.Bitmap) (FragmentInfo, error) {
+	info := FragmentInfo{ID: f.ID, Physical: f.Rows, Deleted: f.Deleted, Live: f.Rows - f.Deleted - int(superseded.GetCardinality()), Superseded: superseded}
+	if kind != schema.Collection {
+		return info, nil
+	}
+	l := lanceFragment(f)
+	for _, d := range f.Files {
+		info.Files = append(info.Files, lance.DataPath(d.Name))
+	}
+	if l.DeletionFile != nil {
+		info.DeletionPath = lance.DeletionPath(f.ID, *l.DeletionFile)
+	}
+	var err error
+	info.JSON, err = lance.FragmentJSON(l)
+	return info, err
 }
 
 // LanceAddress is the Lance version of the snapshot's fragments; ok is false for
@@ -101,9 +112,9 @@ type SegmentInfo struct {
 	Kind string
 	// Rows counts all rows, Deleted those of them that are deleted or superseded.
 	Rows, Deleted int
-	// Fragment and Bytes (of index bundle and data file) belong to splits.
-	Fragment uint64
-	Bytes    int64
+	// Fragments, their ids, and Bytes, of index bundle and data files, belong to splits.
+	Fragments []uint64
+	Bytes     int64
 	// Partition and the offsets [First, Next) belong to tails.
 	Partition   int
 	First, Next uint64
@@ -116,7 +127,7 @@ func (s *Snapshot) Segments() []SegmentInfo {
 		gone := int(v.excluded.GetCardinality())
 		if v.segment >= 0 {
 			seg := &s.manifest.Segments[v.segment]
-			splits = append(splits, SegmentInfo{Kind: "split", Rows: seg.Rows, Deleted: gone, Fragment: seg.Fragment, Bytes: seg.Bytes})
+			splits = append(splits, SegmentInfo{Kind: "split", Rows: seg.Rows, Deleted: gone, Fragments: seg.ids(), Bytes: seg.Bytes})
 		} else if p, ok := v.part.(*tailPart); ok && p.n > 0 {
 			tails = append(tails, SegmentInfo{Kind: "tail", Rows: p.n, Deleted: gone, Partition: p.g.partition, First: p.g.base, Next: p.g.base + uint64(p.n)})
 		}

@@ -299,13 +299,13 @@ func lanceArray(v *vec.Vector, t arrow.DataType) (arrow.Array, error) {
 
 // finish makes data file and bundle durable and describes them.
 func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment, error) {
-	seg := &Segment{Fragment: fragment, Rows: b.rows, Range: b.bounds.finish()}
+	seg := &Segment{Fragments: []Fragment{{ID: fragment, Rows: b.rows}}, Rows: b.rows, Range: b.bounds.finish()}
 	table := bundleTable{Object: b.obj.ID, Rows: b.rows}
 	for _, f := range b.obj.Fields {
 		table.Fields = append(table.Fields, bundleField{ID: f.ID, Name: f.Name, Type: f.Type.String(), FullText: f.FullText})
 	}
 	if b.lance != nil {
-		if err := b.finishData(seg, &table); err != nil {
+		if err := b.finishData(&seg.Fragments[0], &table); err != nil {
 			return nil, err
 		}
 	}
@@ -332,7 +332,10 @@ func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment,
 	fault.Point("segment/bundle written")
 	b.split = nil
 	seg.SplitKey, seg.SplitSize, seg.SplitChecksum = b.splitName, size, info.Checksum
-	seg.Bytes = seg.SplitSize + seg.DataSize
+	seg.Bytes = size
+	for _, f := range seg.Fragments[0].Files {
+		seg.Bytes += f.Size
+	}
 	return seg, nil
 }
 
@@ -351,7 +354,7 @@ func (b *segmentBuilder) finishText(ctx context.Context) error {
 	return text.Merge(ctx, b.bundle, fields, b.analyzed)
 }
 
-func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
+func (b *segmentBuilder) finishData(f *Fragment, table *bundleTable) error {
 	info, err := b.lance.Close()
 	if err != nil {
 		return err
@@ -362,8 +365,7 @@ func (b *segmentBuilder) finishData(seg *Segment, table *bundleTable) error {
 	}
 	fault.Point("segment/data file written")
 	b.out = nil
-	seg.DataChecksum = stored.Checksum
-	seg.DataFile, seg.DataSize, seg.DataIDs, seg.DataColumns = b.file, info.Size, info.Fields, info.Columns
-	table.Lance = b.sums.finish()
+	f.Files = []DataFile{{Name: b.file, Size: info.Size, Checksum: stored.Checksum, IDs: info.Fields, Columns: info.Columns}}
+	table.Files = []bundleFile{{Name: b.file, Blocks: b.sums.finish()}}
 	return nil
 }

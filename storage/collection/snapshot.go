@@ -87,18 +87,46 @@ func (s *Snapshot) Restrict(fragments []uint64, tail bool) *Snapshot {
 	out := *s
 	out.views = nil
 	for _, v := range s.views {
-		if v.segment < 0 && tail || v.segment >= 0 && want[s.manifest.Segments[v.segment].Fragment] {
+		if v.segment >= 0 {
+			v = v.only(&s.manifest.Segments[v.segment], want)
+		} else if !tail {
+			v = nil
+		}
+		if v != nil {
 			out.views = append(out.views, v)
 		}
 	}
 	return &out
 }
 
-// Fragments are the ids of the snapshot's fragments in order.
+// only is the view without the rows of fragments that are not wanted; nil when none is.
+func (v *view) only(seg *Segment, want map[uint64]bool) *view {
+	var others []*roaring.Bitmap
+	for base, f := range seg.placed() {
+		if !want[f.ID] {
+			rows := roaring.New()
+			rows.AddRange(uint64(base), uint64(base+f.Rows))
+			others = append(others, rows)
+		}
+	}
+	switch len(others) {
+	case 0:
+		return v
+	case len(seg.Fragments):
+		return nil
+	}
+	return &view{obj: v.obj, part: v.part, excluded: roaring.FastOr(append(others, v.excluded)...), deleted: v.deleted, segment: v.segment}
+}
+
+// Fragments are the ids of the snapshot's fragments with live rows, in order.
 func (s *Snapshot) Fragments() []uint64 {
-	out := make([]uint64, len(s.manifest.Segments))
-	for i, g := range s.manifest.Segments {
-		out[i] = g.Fragment
+	var out []uint64
+	for i := range s.manifest.Segments {
+		for k := range s.manifest.Segments[i].Fragments {
+			if f := &s.manifest.Segments[i].Fragments[k]; !f.Dead() {
+				out = append(out, f.ID)
+			}
+		}
 	}
 	return out
 }

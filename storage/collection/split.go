@@ -4,9 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
@@ -14,19 +11,18 @@ import (
 	"github.com/loamdb/loam/storage/internal/cache"
 	"github.com/loamdb/loam/storage/internal/column"
 	"github.com/loamdb/loam/storage/internal/text"
-	"github.com/loamdb/loam/storage/lance"
 	"github.com/loamdb/loam/storage/object"
 )
 
-// split is an opened split with its fragment. What it reads goes through the
-// node's cache; it keeps the directories of sections and data file. It implements
+// split is an opened split with its fragments. What it reads goes through the
+// node's cache; it keeps the directories of sections and data files. It implements
 // part and target; rows deleted since are in the manifest's deletion bitmap, not
 // here.
 type split struct {
 	obj    *schema.Object
 	seg    Segment // as committed first; only the immutable members are used
 	bundle *bundle
-	data   object.Object // the Lance data file, nil for tables
+	frags  []opened
 	cache  *cache.Cache
 	files  cacheFiles
 
@@ -38,13 +34,12 @@ type split struct {
 	textSrc *blob
 	noText  bool
 	keys    *keyIndex
-	file    *lance.File
 }
 
-// cacheFiles are the numbers of the split in the cache.
-type cacheFiles struct{ decoded, column, text, keys, data uint64 }
+// cacheFiles are the numbers of the split in the cache, data files apart.
+type cacheFiles struct{ decoded, column, text, keys uint64 }
 
-// openSplit opens the bundle and the data file of a segment.
+// openSplit opens the bundle and the data files of a segment.
 func openSplit(ctx context.Context, store object.Store, c *cache.Cache, obj *schema.Object, seg Segment) (*split, error) {
 	b, err := openBundle(ctx, store, seg.SplitKey, seg.SplitSize)
 	if err != nil {
@@ -55,19 +50,20 @@ func openSplit(ctx context.Context, store object.Store, c *cache.Cache, obj *sch
 			seg.SplitKey, b.table.Object, b.table.Rows, obj.ID, seg.Rows)
 	}
 	s := &split{obj: obj, seg: seg, bundle: b, cache: c,
-		files: cacheFiles{c.NewFile(), c.NewFile(), c.NewFile(), c.NewFile(), c.NewFile()}}
-	if seg.DataFile != "" {
-		if s.data, err = object.OpenSized(ctx, store, dataKey(obj, seg.DataFile), seg.DataSize); err != nil {
-			return nil, err
-		}
+		files: cacheFiles{c.NewFile(), c.NewFile(), c.NewFile(), c.NewFile()}}
+	if err := s.openFragments(ctx, store); err != nil {
+		s.close()
+		return nil, err
 	}
 	return s, nil
 }
 
 func (s *split) close() {
 	s.forget()
-	if s.data != nil {
-		_ = s.data.Close()
+	for _, d := range s.dataFiles() {
+		if d.obj != nil {
+			_ = d.obj.Close()
+		}
 	}
 }
 
@@ -75,7 +71,10 @@ func (s *split) close() {
 // fill it in again.
 func (s *split) forget() {
 	f := s.files
-	s.cache.Drop(f.decoded, f.column, f.text, f.keys, f.data)
+	s.cache.Drop(f.decoded, f.column, f.text, f.keys)
+	for _, d := range s.dataFiles() {
+		s.cache.Drop(d.number)
+	}
 }
 
 // section opens a section as a blob; nil when the split has none of the name.
@@ -113,52 +112,18 @@ func (s *split) columns() (*column.Section, error) {
 	return sec, nil
 }
 
-// lanceFile opens the data file's footer once.
-func (s *split) lanceFile(ctx context.Context) (*lance.File, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.file != nil {
-		return s.file, nil
-	}
-	b := s.bundle.dataBlob(s.cache, s.data, s.seg.DataFile, s.files.data)
-	if err := b.check(); err != nil {
-		return nil, err
-	}
-	f, err := lance.OpenFile(ctx, b, b.size)
-	if err != nil {
-		return nil, fail.Wrap(fail.CodeOf(err), err, "data file %s", s.seg.DataFile)
-	}
-	if int(f.NumRows()) != s.seg.Rows {
-		return nil, fail.New(fail.Corrupt, "data file %s has %d rows, the manifest says %d", s.seg.DataFile, f.NumRows(), s.seg.Rows)
-	}
-	s.file = f
-	return f, nil
-}
-
-// inLance reports the columns that lie in the data file and not in the bundle.
-func (s *split) inLance(c colRef) bool { return s.data != nil && c.wide() }
-
 func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, error) {
 	from := chunk * vec.ChunkRows
 	n := min(vec.ChunkRows, s.seg.Rows-from)
 	switch {
 	case c.sys == schema.ColRowID:
-		v := vec.NewFlat(c.t, n)
-		for i := range v.Int64s {
-			v.Int64s[i] = int64(s.seg.Fragment)<<32 + int64(from+i)
-		}
-		return v, nil
+		return s.rowIDs(c.t, from, n), nil
 	case s.inLance(c) && c.field >= 0 && !s.hasField(c.id):
 		return nil, nil
 	case s.inLance(c) && c.t.Kind == types.Vector:
 		return s.vectors(ctx, c, chunk, nil)
 	case s.inLance(c):
-		f, err := s.lanceFile(ctx)
-		if err != nil {
-			return nil, err
-		}
-		rec, err := f.ReadWith(ctx, heap, []string{c.name}, int64(from), int64(n))
-		return fromRecord(rec, c.t, err)
+		return s.readLance(ctx, c, from, n)
 	}
 	sec, err := s.columns()
 	if err != nil || !sec.Has(c.section) {
@@ -177,18 +142,6 @@ func (s *split) hasField(id int32) bool {
 	return false
 }
 
-// heap gives memory that the collector owns: vectors share it with the record
-// batches that they are made of, which need no release.
-var heap = memory.NewGoAllocator()
-
-// fromRecord is the one column of a record batch from heap.
-func fromRecord(rec arrow.RecordBatch, t types.Type, err error) (*vec.Vector, error) {
-	if err != nil {
-		return nil, err
-	}
-	return vec.FromArrow(rec.Column(0), t)
-}
-
 func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
 	switch {
 	case len(rows) == 0 || c.sys == schema.ColRowID:
@@ -199,12 +152,7 @@ func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector,
 	if c.field >= 0 && !s.hasField(c.id) {
 		return nil, nil
 	}
-	f, err := s.lanceFile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rec, err := f.TakeWith(ctx, heap, []string{c.name}, rows)
-	return fromRecord(rec, c.t, err)
+	return s.takeLance(ctx, c, rows)
 }
 
 // takeInline reads single rows of a column of the column section.
@@ -219,7 +167,8 @@ func (s *split) takeInline(ctx context.Context, c colRef, rows []uint32) (*vec.V
 	})
 }
 
-// vectors is a chunk of a vector column, from the cache if it is there. A chunk
+// vectors is a chunk of a vector column, from the cache if it is there; nil when no
+// fragment has it. A chunk
 // for which there is room is kept. One for which there is none is read into room,
 // if that is given and has no NULL: a search reads them all, which would drive
 // out everything else. It is then valid until room is used again.
@@ -228,26 +177,16 @@ func (s *split) vectors(ctx context.Context, c colRef, chunk int, room *vec.Vect
 	if v, ok := s.cache.Peek(key); ok {
 		return v.(*vec.Vector), nil
 	}
-	f, err := s.lanceFile(ctx)
-	if err != nil {
-		return nil, err
-	}
 	from := chunk * vec.ChunkRows
 	n := min(vec.ChunkRows, s.seg.Rows-from)
 	bytes := int64(4*n) * int64(c.t.Dim)
 	if room != nil && !s.cache.Room(bytes) {
-		v, err := f.ReadVectorsInto(ctx, c.name, int64(from), int64(n), room.Float32s[:0])
-		if err != nil {
-			return nil, err
-		}
-		room.Float32s = v.Values
-		if v.Nulls == 0 {
-			return &vec.Vector{Type: c.t, N: n, Float32s: v.Values}, nil
+		if v, err := s.vectorsInto(ctx, c, from, n, room); v != nil || err != nil {
+			return v, err
 		}
 	}
 	v, err := s.cache.Get(key, func() (any, int64, error) {
-		rec, err := f.ReadWith(ctx, heap, []string{c.name}, int64(from), int64(n))
-		v, err := fromRecord(rec, c.t, err)
+		v, err := s.readLance(ctx, c, from, n)
 		return v, bytes, err
 	})
 	if err != nil {

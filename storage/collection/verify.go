@@ -3,6 +3,7 @@ package collection
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/zeebo/xxh3"
@@ -114,25 +115,29 @@ func verifyKeys(data []byte, rows int) error {
 	return nil
 }
 
-// VerifyData reads a segment's Lance data file whole, compares it with the
-// manifest's checksum and, where the split can be read, with the block checksums
-// there, opens it and counts its rows.
-func VerifyData(ctx context.Context, store object.Store, m *Manifest, seg *Segment) error {
+// VerifyData reads a Lance data file that the manifest refers to whole, compares it
+// with the manifest's checksum and, where the split can be read, with the block
+// checksums there, opens it and counts its rows.
+func VerifyData(ctx context.Context, store object.Store, m *Manifest, o StoredObject) error {
+	seg := &m.Segments[o.Segment]
 	var blocks []uint64
 	if b, err := openBundle(ctx, store, seg.SplitKey, seg.SplitSize); err == nil {
-		blocks = b.table.Lance
+		name := strings.TrimPrefix(o.Key, datasetOf(m.Object)+lance.DataPath(""))
+		if blocks = b.table.fileSums(name); blocks == nil {
+			return fail.New(fail.Corrupt, "split %s does not have its checksums", seg.SplitKey)
+		}
 	}
-	f, err := store.Open(ctx, datasetOf(m.Object)+lance.DataPath(seg.DataFile))
+	f, err := store.Open(ctx, o.Key)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if err := verifyBytes(ctx, f, seg.DataSize, seg.DataChecksum, blocks); err != nil {
+	if err := verifyBytes(ctx, f, o.Size, o.Checksum, blocks); err != nil {
 		return err
 	}
 	file, err := lance.OpenFile(ctx, f, f.Size())
-	if err == nil && int(file.NumRows()) != seg.Rows {
-		err = fail.New(fail.Corrupt, "it has %d rows, the manifest says %d", file.NumRows(), seg.Rows)
+	if rows := seg.Fragments[o.Fragment].Rows; err == nil && int(file.NumRows()) != rows {
+		err = fail.New(fail.Corrupt, "it has %d rows, the manifest says %d", file.NumRows(), rows)
 	}
 	return err
 }
@@ -165,17 +170,36 @@ func verifyBytes(ctx context.Context, f object.Object, size int64, sum uint64, b
 	return nil
 }
 
-// VerifyDeletion reads a segment's deletion bitmap and compares its rows with the manifest.
-func VerifyDeletion(ctx context.Context, store object.Store, seg *Segment) error {
-	_, err := readDeletions(ctx, store, seg)
+// VerifyDeletion reads a fragment's deletion bitmap and compares its rows with the manifest.
+func VerifyDeletion(ctx context.Context, store object.Store, f *Fragment) error {
+	_, err := readDeletion(ctx, store, f)
 	return err
 }
 
-// readDeletions reads a segment's deletion bitmap; an unreadable one is an error,
+// readDeletions are the deleted rows of a segment; an unreadable bitmap is an error,
 // never "nothing deleted".
 func readDeletions(ctx context.Context, store object.Store, seg *Segment) (*roaring.Bitmap, error) {
+	out := roaring.New()
+	for base, f := range seg.placed() {
+		del, err := readDeletion(ctx, store, f)
+		if err != nil {
+			return nil, err
+		}
+		if base > 0 {
+			del = roaring.AddOffset64(del, int64(base))
+		}
+		out.Or(del)
+	}
+	return out, nil
+}
+
+// readDeletion are the deleted rows of a fragment.
+func readDeletion(ctx context.Context, store object.Store, f *Fragment) (*roaring.Bitmap, error) {
 	del := roaring.New()
-	d := seg.Deletion
+	if f.Dead() {
+		del.AddRange(0, uint64(f.Rows))
+	}
+	d := f.Deletion
 	if d == nil {
 		return del, nil
 	}
@@ -189,15 +213,15 @@ func readDeletions(ctx context.Context, store object.Store, seg *Segment) (*roar
 	if err := del.UnmarshalBinary(b); err != nil {
 		return nil, fail.New(fail.Corrupt, "deletion bitmap %s: %v", d.Key, err)
 	}
-	if n := int(del.GetCardinality()); n != seg.Deleted || n > 0 && int(del.Maximum()) >= seg.Rows {
+	if n := int(del.GetCardinality()); n != f.Deleted || n > 0 && int(del.Maximum()) >= f.Rows {
 		return nil, fail.New(fail.Corrupt, "deletion bitmap %s has %d rows up to %d, the manifest says %d of %d",
-			d.Key, n, del.Maximum(), seg.Deleted, seg.Rows)
+			d.Key, n, del.Maximum(), f.Deleted, f.Rows)
 	}
 	return del, nil
 }
 
 // VerifyLance reads the manifest of a version's Lance dataset and compares every
-// fragment, its files, rows and deletions, with the segments.
+// fragment, its files, rows and deletions, with the segments'.
 func VerifyLance(ctx context.Context, store object.Store, m *Manifest) error {
 	b, err := store.Get(ctx, datasetOf(m.Object)+lance.ManifestPath(m.LanceVersion))
 	if err != nil {
@@ -207,12 +231,13 @@ func VerifyLance(ctx context.Context, store object.Store, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if got.Version != m.LanceVersion || len(got.Fragments) != len(m.Segments) {
+	frags := lanceFragments(m)
+	if got.Version != m.LanceVersion || len(got.Fragments) != len(frags) {
 		return fail.New(fail.Corrupt, "it is of version %d with %s, the manifest says %d with %d",
-			got.Version, fail.Count(len(got.Fragments), "fragment"), m.LanceVersion, len(m.Segments))
+			got.Version, fail.Count(len(got.Fragments), "fragment"), m.LanceVersion, len(frags))
 	}
-	for i := range m.Segments {
-		want, err := lance.FragmentJSON(lanceFragment(&m.Segments[i]))
+	for i := range frags {
+		want, err := lance.FragmentJSON(frags[i])
 		if err != nil {
 			return err
 		}

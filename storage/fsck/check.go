@@ -152,12 +152,12 @@ func (c *checker) content(ctx context.Context, n *needed) error {
 	m, store := n.manifest, c.deps.Objects
 	switch n.Kind {
 	case collection.DataObject:
-		return collection.VerifyData(ctx, store, m, &m.Segments[n.Segment])
+		return collection.VerifyData(ctx, store, m, n.StoredObject)
 	case collection.DeletionObject:
 		if err := collection.VerifyStored(ctx, store, n.StoredObject); err != nil {
 			return err
 		}
-		return collection.VerifyDeletion(ctx, store, &m.Segments[n.Segment])
+		return collection.VerifyDeletion(ctx, store, &m.Segments[n.Segment].Fragments[n.Fragment])
 	case collection.SplitObject:
 		if err := collection.VerifyStored(ctx, store, n.StoredObject); err != nil {
 			return err

@@ -240,7 +240,7 @@ func (o *owner) register(m *collection.Manifest, tag string, partial bool) {
 				ref.Kind, ref.Key, ref.Size, ref.Checksum, n.manifest.Version, n.Size, n.Checksum))
 			continue
 		}
-		n.manifest, n.Segment = m, ref.Segment
+		n.manifest, n.StoredObject = m, ref
 		n.by.add(o.row.ID, m.Version, tag)
 	}
 	for p, refs := range m.Consumed {
@@ -255,10 +255,13 @@ func (o *owner) segments(m *collection.Manifest) {
 	seen := map[uint64]bool{}
 	for i := range m.Segments {
 		s := &m.Segments[i]
-		if s.Live() <= 0 || s.Deleted < 0 || s.Fragment >= m.NextFragment || seen[s.Fragment] || (s.Deletion == nil) != (s.Deleted == 0) {
-			o.wrong(o.at(m), fmt.Sprintf("fragment %d below %d with %d rows, %d of them deleted, named before: %t", s.Fragment, m.NextFragment, s.Rows, s.Deleted, seen[s.Fragment]))
+		for k := range s.Fragments {
+			f := &s.Fragments[k]
+			if s.Live() <= 0 || f.ID >= m.NextFragment || seen[f.ID] || (f.Deletion == nil) != (f.Deleted == 0 || f.Dead()) {
+				o.wrong(o.at(m), fmt.Sprintf("fragment %d below %d with %d rows, %d of them deleted, named before: %t", f.ID, m.NextFragment, f.Rows, f.Deleted, seen[f.ID]))
+			}
+			seen[f.ID] = true
 		}
-		seen[s.Fragment] = true
 	}
 }
 

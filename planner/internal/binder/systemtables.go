@@ -68,7 +68,7 @@ functions name kind signature description example
 settings name value default help
 tags namespace name tag version:b created:ts expires:ts protected:o comment lance_version exclusive_bytes:b
 partitions namespace name object_id:b kind partition:i oldest_offset:b applied_offset:b next_offset:b waiting_records:b waiting_bytes:b last_ingest:ts
-segments namespace name object_id:b kind partition:i segment:b rows:b deleted:b bytes:b first_offset:b next_offset:b
+segments namespace name object_id:b kind partition:i segment:b fragments:i rows:b deleted:b bytes:b first_offset:b next_offset:b
 gc namespace name object_id:b passes:b last_pass:ts files:b bytes:b orphans:b orphan_bytes:b deleted:b deleted_bytes:b error
 queries id:b user namespace sql state started:ts rows:b plan_ms:d execute_ms:d fetch_ms:d total_ms:d error parameters plan_hash snapshot
 nodes node endpoint version started:ts seen:ts live:o this:o
