@@ -113,8 +113,11 @@ func (p *printer) insert(s *ast.Insert) {
 	if s.Source == nil {
 		p.write(" DEFAULT VALUES")
 	} else {
+		bare := isBare(s.Source.Body) // ON CONFLICT would be read as what it selects
 		p.write(" ")
+		p.when(bare, "(")
 		p.bareQuery(s.Source)
+		p.when(bare, ")")
 	}
 	if c := s.OnConflict; c != nil {
 		p.write(" ON CONFLICT")
