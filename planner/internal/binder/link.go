@@ -123,7 +123,9 @@ func (b *Binder) linkQuery(s *ast.CreateLink, obj, target *schema.Object) error 
 		return err
 	}
 	from := *sel
-	from.From = []ast.TableRef{&ast.TableName{Span: s.Source.Span, Name: s.Source}}
+	if from.From, err = b.transformFrom(s, obj, sel); err != nil {
+		return err
+	}
 	whole := &ast.Query{Span: q.Span, Body: &from}
 	var uses []schema.Use
 	b.uses, b.making = &uses, true
@@ -141,6 +143,33 @@ func (b *Binder) linkQuery(s *ast.CreateLink, obj, target *schema.Object) error 
 	uses = append(uses, useOf("", target))
 	obj.Query = &schema.ViewQuery{Text: deparse.Statement(whole), Namespace: b.env.Namespace, Uses: uses}
 	return nil
+}
+
+// transformFrom is the FROM of a link's query: its source, under the alias that the
+// transform gives it. A transform needs no FROM, and may name nothing else in it.
+func (b *Binder) transformFrom(s *ast.CreateLink, obj *schema.Object, sel *ast.Select) ([]ast.TableRef, error) {
+	source := &ast.TableName{Span: s.Source.Span, Name: s.Source}
+	if len(sel.From) == 0 {
+		return []ast.TableRef{source}, nil
+	}
+	name, ok := sel.From[0].(*ast.TableName)
+	if !ok || len(sel.From) > 1 || name.At != nil || name.Sample != nil {
+		return nil, b.notTheSource(sel.From[0].Pos(), s)
+	}
+	named, err := b.object(name.Name)
+	if err != nil {
+		return nil, err
+	}
+	if named.ID != obj.Link.Source {
+		return nil, b.notTheSource(name.Pos(), s)
+	}
+	source.Alias = name.Alias
+	return []ast.TableRef{source}, nil
+}
+
+func (b *Binder) notTheSource(pos int, s *ast.CreateLink) error {
+	return b.fail(fail.Unsupported, pos, "a transform reads the source of its link and nothing else").
+		WithHint("Write FROM %s, or leave FROM out.", s.Source.String())
 }
 
 // transformSelect is the SELECT of a transform: a projection with a filter, each
@@ -164,7 +193,6 @@ func (b *Binder) transformSelect(q *ast.Query) (*ast.Select, error) {
 	}
 	for _, c := range []clause{
 		{q.With != nil, q.Pos(), "WITH"},
-		{len(sel.From) > 0, firstPos(sel.From, last), "FROM"},
 		{sel.Distinct, sel.Pos(), "DISTINCT"},
 		{sel.GroupBy != nil, sel.Pos(), "GROUP BY"},
 		{sel.Having != nil, at(sel.Having), "HAVING"},
@@ -219,11 +247,8 @@ func (b *Binder) refuseInTransform(n ast.Node) error {
 }
 
 func (b *Binder) notInLink(pos int, what string) error {
-	err := b.fail(fail.Unsupported, pos, "%s is not possible in the transform of a link", what)
-	if what == "FROM" {
-		return err.WithHint("Leave FROM out: the columns are those of the link's source.")
-	}
-	return err.WithHint("A transform makes one row of each record: a SELECT list and WHERE.")
+	return b.fail(fail.Unsupported, pos, "%s is not possible in the transform of a link", what).
+		WithHint("A transform makes one row of each record: a SELECT list and WHERE.")
 }
 
 // transform turns the plan of a link's query into what is done with each row.

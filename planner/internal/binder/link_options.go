@@ -347,7 +347,7 @@ func (b *Binder) createLinkText(obj *schema.Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	transform, err := b.transformText(obj)
+	transform, err := transformText(obj, source)
 	if err != nil {
 		return "", err
 	}
@@ -374,17 +374,39 @@ func (b *Binder) createLinkText(obj *schema.Object) (string, error) {
 	return text + " WITH (" + strings.Join(options, ", ") + ")", nil
 }
 
-// transformText is the SELECT of a link without its FROM.
-func (b *Binder) transformText(obj *schema.Object) (string, error) {
+// transformText is the SELECT of a link: without FROM, unless it calls its source by
+// another name than that has now.
+func transformText(obj, source *schema.Object) (string, error) {
 	q, err := parseView(obj)
 	if err != nil {
 		return "", err
 	}
-	sel, ok := q.Body.(*ast.Select)
-	if !ok {
-		return "", fail.New(fail.Corrupt, "the transform of link %s is not one SELECT", obj.QualifiedName())
+	sel, from := linkSelect(q)
+	if sel == nil {
+		return "", fail.New(fail.Corrupt, "the transform of link %s is not one SELECT of its source", obj.QualifiedName())
 	}
 	bare := *sel
 	bare.From = nil
+	alias := from.Alias
+	if old := from.Name.Last(); alias == nil && !strings.EqualFold(old.Text, source.Name) {
+		alias = &ast.Alias{Name: old}
+	}
+	if alias != nil {
+		name := ast.Name{Parts: []ast.Ident{quoted(source.Namespace), quoted(source.Name)}}
+		bare.From = []ast.TableRef{&ast.TableName{Name: name, Alias: alias}}
+	}
 	return deparse.Statement(&ast.Query{Span: q.Span, Body: &bare}), nil
+}
+
+// linkSelect takes the query of a link apart; nil when it is not one.
+func linkSelect(q *ast.Query) (*ast.Select, *ast.TableName) {
+	sel, ok := q.Body.(*ast.Select)
+	if !ok || len(sel.From) != 1 {
+		return nil, nil
+	}
+	from, ok := sel.From[0].(*ast.TableName)
+	if !ok {
+		return nil, nil
+	}
+	return sel, from
 }

@@ -22,6 +22,9 @@ func (b *Binder) showCreate(s *ast.Show) (plan.Statement, error) {
 		return nil, b.unsupported(s.Pos(), "SHOW CREATE "+s.Object.String())
 	}
 	obj, err := b.object(s.Name)
+	if want == schema.Link && fail.Is(err, fail.UndefinedTable) {
+		err = b.noLink(s.Name)
+	}
 	if err != nil {
 		return nil, err
 	}
