@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 import lance
 import pyarrow as pa
+from lance.file import LanceFileReader, LanceFileWriter
 
 Message = list[tuple[int, int, object]]  # field number, wire type, value
 
@@ -149,11 +150,14 @@ def tag_on_detached(root: str) -> str:
     return f"{lance.dataset(uri, version='pin').count_rows()} rows by name"
 
 
-def cleanup(stray: bool) -> Callable[[str], str]:
+def cleanup(stray: bool, old: bool = False) -> Callable[[str], str]:
     def run(root: str) -> str:
         import datetime
 
         uri, version = detached(root)
+        for path in pathlib.Path(uri, "data").iterdir():
+            if old:
+                os.utime(path, (1, 1))
         if stray:
             lance.write_dataset(pa.table({"id": pa.array([1], pa.int64())}), uri, mode="append")
         stats = lance.dataset(uri).cleanup_old_versions(older_than=datetime.timedelta(0), delete_unverified=True)
@@ -194,6 +198,52 @@ def unknown_writer_flag(root: str) -> str:
     return ", ".join(f"{k} {v}" for k, v in out.items()) + f", {left} rows are left"
 
 
+def numbers_file(root: str) -> pathlib.Path:
+    path = pathlib.Path(root, "n.lance")
+    schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+    with LanceFileWriter(str(path), schema, version="2.1") as w:
+        w.write_batch(pa.record_batch([pa.array([7, 2**40, 3] * 9, pa.int64())], schema=schema))
+    return path
+
+
+def read_numbers(path: pathlib.Path) -> str:
+    got = LanceFileReader(str(path)).read_all().to_table()["n"].to_pylist()
+    return "right rows" if got == [7, 2**40, 3] * 9 else "other rows"
+
+
+def small_chunks(root: str) -> str:
+    """A file whose chunks have 16-bit sizes, as 2.1 writes them, under the number 2.2."""
+    path = numbers_file(root)
+    path.write_bytes(path.read_bytes()[:-6] + struct.pack("<H", 2) + b"LANC")
+    return read_numbers(path)
+
+
+def odd_place(root: str) -> str:
+    """A file whose buffers begin at multiples of 8, not of 64."""
+    path = numbers_file(root)
+    buf = path.read_bytes()
+    columns, table, schemas, count, width, major, minor, _ = struct.unpack("<QQQIIHH4s", buf[-40:])
+    at, size = struct.unpack("<QQ", buf[table : table + 16])
+
+    def moved(offsets: bytes) -> bytes:
+        return bytes(x + 8 for x in offsets)  # all are below 120, one byte each
+
+    meta = encode(within(2, lambda page: [(f, w, moved(v) if f == 1 and isinstance(v, bytes) else v) for f, w, v in page])(decode(buf[at : at + size])))
+    assert len(meta) == size
+    where, length = struct.unpack("<QQ", buf[schemas : schemas + 16])
+    body = bytes(8) + buf[:at] + meta + buf[at + size : table] + struct.pack("<QQ", at + 8, size) + struct.pack("<QQ", where + 8, length)
+    path.write_bytes(body + struct.pack("<QQQIIHH4s", columns + 8, table + 8, schemas + 8, count, width, major, minor, b"LANC"))
+    return read_numbers(path)
+
+
+def old_names(root: str) -> str:
+    """Version 1 named by the old scheme beside a detached manifest."""
+    uri, version = detached(root)
+    (first,) = pathlib.Path(uri, "_versions").glob("1*.manifest")
+    first.rename(first.with_name("1.manifest"))
+    return f"latest is {lance.dataset(uri).version}, pinned {lance.dataset(uri, version=version).count_rows()} rows"
+
+
 def struct_around_list(root: str) -> str:
     kind = pa.struct([("l", pa.list_(pa.string()))])
     values = [None if i % 7 == 3 else {"l": None if i % 5 == 2 else [chr(97 + i % 26) * (500 + i)] * (i % 4)} for i in range(500)]
@@ -228,6 +278,10 @@ CLAIMS: dict[str, Callable[[str], str]] = {
     "tag on a detached version": tag_on_detached,
     "cleanup, detached versions only": cleanup(False),
     "cleanup after a stray append": cleanup(True),
+    "cleanup, data files older than version 1": cleanup(False, old=True),
+    "16-bit chunks in a file of version 2.2": small_chunks,
+    "buffers at multiples of 8": odd_place,
+    "version 1 named by the old scheme": old_names,
     "unknown writer flag": unknown_writer_flag,
     "nullable struct around a list of long values": struct_around_list,
 }

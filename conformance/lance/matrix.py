@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import pathlib
 import random
 import sys
@@ -172,6 +173,13 @@ TYPES: dict[str, tuple[pa.DataType, Value, int, dict[str, str]]] = {
     "map": (pa.map_(pa.string(), pa.int32()), lambda r, _: [(w, r.randint(0, 9)) for w in WORDS[: r.randint(0, 4)]], SMALL, {}),
     "dictionary": (pa.dictionary(pa.int16(), pa.string()), lambda r, _: r.choice(WORDS), SMALL, {}),
     "dictionary_int": (pa.dictionary(pa.int8(), pa.int64()), lambda r, _: r.choice([5, 7, 2**40]), SMALL, {}),
+    "dictionary_full": (pa.dictionary(pa.int8(), pa.string()), lambda _, i: f"word {i % 127}", SMALL, {}),
+    "dictionary_large": (pa.dictionary(pa.int32(), pa.large_string()), words(1, 2), SMALL, {}),
+    "dictionary_bytes": (pa.dictionary(pa.uint8(), pa.binary()), lambda r, _: bytes([r.randint(0, 99)]), SMALL, {}),
+    "dictionary_real": (pa.dictionary(pa.int32(), pa.float64()), real, SMALL, {}),
+    "dictionary_in_list": (pa.list_(pa.dictionary(pa.int16(), pa.string())), several(lambda r, _: r.choice(WORDS), 3), SMALL, {}),
+    "dictionary_in_struct": (pa.struct([("d", pa.dictionary(pa.int16(), pa.string())), ("x", pa.int32())]), record(0.0, d=lambda r, _: r.choice(WORDS), x=number(0, 9)), SMALL, {}),
+    "hollow": (pa.struct([]), lambda *_: {}, SMALL, {}),
     "null": (pa.null(), lambda *_: None, SMALL, {}),
     "zstd_int": (pa.int64(), number(0, 2**40), SMALL, meta(compression="zstd")),
     "zstd_string": (pa.string(), words(1, 6), SMALL, meta(compression="zstd")),
@@ -213,10 +221,21 @@ def save(path: str, table: pa.Table) -> None:
             ipc.write_batch(part)
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type with dictionaries as their values."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_list(kind):
+        return pa.list_(plain_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(f.name, plain_type(f.type)) for f in kind])
+    return kind
+
+
 def plain(array: pa.ChunkedArray) -> pa.Array:
     """One array; dictionaries as their values, which is how Loam reads them."""
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
+    if "dictionary" in str(array.type):
+        return pa.array(array.to_pylist(), plain_type(array.type))
     parts = array.combine_chunks()
     return pa.concat_arrays(parts.chunks) if isinstance(parts, pa.ChunkedArray) else parts
 
@@ -340,8 +359,22 @@ def smallest(directory: str, version: str) -> None:
         writer.write_batch(pa.record_batch(arrays, schema=schema))
 
 
+def hollow(directory: str, version: str) -> None:
+    """Structs without fields, which have no values at all."""
+    kinds = {"n": pa.int32(), "e": pa.struct([]), "s": pa.struct([("x", pa.int32()), ("e", pa.struct([]))])}
+    rows: list[dict[str, Any]] = [{"n": i, "e": {}, "s": {"x": i, "e": {}}, "l": [{}] * (i % 3)} for i in range(7)]
+    if version == "2.0":
+        kinds["l"] = pa.list_(pa.struct([]))
+    else:
+        kinds.pop("s")  # the client itself reads nulls in it
+    schema = pa.schema(kinds.items())
+    with LanceFileWriter(f"{directory}/hollow-{version}.lance", schema, version=version) as writer:
+        writer.write_batch(pa.record_batch([[r[k] for r in rows] for k in kinds], schema=schema))
+
+
 def fixture(directory: str) -> int:
     for version in VERSIONS:
+        hollow(directory, version)
         smallest(directory, version)
         fields, arrays = [], []
         for name, (kind, _, _, metadata) in TYPES.items():
@@ -391,6 +424,21 @@ def oddities(root: pathlib.Path) -> None:
         part = pa.table({"l": pa.array([None if hole and i % hole == 0 else [float(i)] * (i % 4) for i in range(700)], pa.list_(pa.float32()))})
         lance.write_dataset(part, uri, mode="append" if k else "create", data_storage_version="2.2")
     done("uneven")
+    # JSON, nested too, and blobs of version 2 of each kind.
+    for version in VERSIONS:
+        uri = str(root / f"json-{version}.lance")
+        docs = [None if i % 13 == 5 else json.dumps({"n": i, "x": [i / 7, -i, "\u00e9\"" * (i % 3), None], "o": {"k": [[]] * (i % 4), "t": True}}) for i in range(5000)]
+        text = pa.ExtensionArray.from_storage(pa.json_(), pa.array(docs))
+        lance.write_dataset(pa.table({"j": text}), uri, data_storage_version=version, max_rows_per_file=3000)
+        done(f"json-{version}")
+    uri = str(root / "blobs.lance")
+    blobs = [None if i % 11 == 7 else bytes([i % 256]) * [0, 3, 900, 4000][i % 4] for i in range(1200)]
+    field = lance.blob_field("b", inline_size_threshold=8, dedicated_size_threshold=2000, pack_file_size_threshold=5000)
+    part = pa.table([pa.array(range(1200), pa.int64()), lance.blob_array(blobs)], schema=pa.schema([pa.field("n", pa.int64()), field]))
+    lance.write_dataset(part, uri, data_storage_version="2.2", max_rows_per_file=500)
+    lance.dataset(uri).delete("n % 10 = 3")
+    live = [i for i in range(1200) if i % 10 != 3]
+    save(str(root / "blobs.arrow"), pa.table({"n": pa.array(live, pa.int64()), "b": pa.array([blobs[i] for i in live], pa.large_binary())}))
     # A dictionary that fills its int8 indices, with nulls.
     for version in VERSIONS:
         uri = str(root / f"full-{version}.lance")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import pathlib
 import shutil
 import sys
@@ -66,6 +67,29 @@ def kinds(rows: int, version: str) -> pa.Table:
     return pa.table(arrays, schema=pa.schema([f for f, _ in columns]))
 
 
+def places(uri: str) -> None:
+    """Blobs of version 2, of each kind, and JSON columns; the blobs of `far` lie outside."""
+    field = lance.blob_field("b", inline_size_threshold=8, dedicated_size_threshold=100, pack_file_size_threshold=150)
+    blobs = [None if i % 7 == 3 else bytes([97 + i % 26]) * [0, 5, 40, 60, 120][i % 5] for i in range(20)]
+    docs = [None if i % 9 == 4 else json.dumps({"n": i, "t": ["x" * (i % 4), None, i / 8, i % 2 == 0], "o": {"k": -i}}) for i in range(20)]
+    outside = pathlib.Path("/tmp/outside.bin")
+    outside.write_bytes(b"outside")
+    rows = pa.table(
+        [
+            pa.array(range(20), pa.int64()),
+            lance.blob_array(blobs),
+            pa.ExtensionArray.from_storage(pa.json_(), pa.array(docs)),
+            lance.blob_array([None] * 19 + [lance.Blob.from_uri(outside.as_uri())]),
+        ],
+        schema=pa.schema([pa.field("n", pa.int64()), field, pa.field("j", pa.json_()), lance.blob_field("far")]),
+    )
+    for part in (rows.slice(0, 15), rows.slice(15)):
+        mode = "create" if part.num_rows == 15 else "append"
+        lance.write_dataset(part, uri, mode=mode, data_storage_version="2.2", allow_external_blob_outside_bases=True)
+    outside.unlink()
+    lance.dataset(uri).delete("n = 6 or n = 17")
+
+
 def main(directory: str) -> int:
     root = pathlib.Path(directory)
 
@@ -110,6 +134,8 @@ def main(directory: str) -> int:
             rows = rows.drop_columns(["words"])
         lance.write_dataset(rows.slice(0, 220), uri, data_storage_version=version)
         lance.write_dataset(rows.slice(220), uri, mode="append")
+
+    places(at("places.lance"))
 
     for file in [*root.glob("*/_transactions/*"), *root.glob("*/_versions/*.json")]:
         file.unlink()

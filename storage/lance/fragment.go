@@ -2,6 +2,7 @@ package lance
 
 import (
 	"context"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow-go/v18/arrow"
@@ -121,6 +122,11 @@ func (o *OpenFragment) openData(ctx context.Context, t *Table, d *DataFile) (*op
 	if file.NumRows() != o.rows {
 		return nil, fail.New(fail.Corrupt, "file %s has %d rows, the fragment %d", path, file.NumRows(), o.rows)
 	}
+	folder := strings.TrimSuffix(d.Path, dataSuffix) + "/"
+	file.BlobsFrom(func(ctx context.Context, name string) (Sidecar, error) {
+		base, path := t.place(d.BaseID, dataDir, folder+name)
+		return t.store.Open(ctx, base, path)
+	})
 	return file, nil
 }
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,8 +26,23 @@ import (
 // lance-matrix uses, separated by colons.
 const matrixEnv = "LOAM_LANCE_MATRIX"
 
-// score counts the files of the matrix.
-type score struct{ passed, failed, skipped int }
+// score counts the files of the matrix. Skipped are those that the client refuses to
+// write or cannot read back, and the types that Loam does not write.
+type score struct {
+	passed, failed, skipped int
+	unwritten               map[string]int // of the skipped: by type
+}
+
+// split says whose refusals the skipped files are.
+func (s *score) split() string {
+	ours := 0
+	var types []string
+	for _, name := range slices.Sorted(maps.Keys(s.unwritten)) {
+		ours += s.unwritten[name]
+		types = append(types, fmt.Sprintf("%s %d", name, s.unwritten[name]))
+	}
+	return fmt.Sprintf("skipped: %d that the client refuses, %d that Loam does not write (%s)", s.skipped-ours, ours, strings.Join(types, ", "))
+}
 
 // TestLanceMatrix proves reader and writer against the real client: what it writes
 // is read here, and what is written here it reads, for every type, size, null ratio
@@ -35,7 +52,7 @@ func TestLanceMatrix(t *testing.T) {
 	if pythons == "" {
 		t.Skipf("run make lance-matrix, or set %s to Python interpreters with pylance", matrixEnv)
 	}
-	var total score
+	total := score{unwritten: map[string]int{}}
 	for _, python := range strings.Split(pythons, ":") {
 		dir := t.TempDir()
 		t.Log(matrixScript(t, python, "write", dir))
@@ -46,6 +63,7 @@ func TestLanceMatrix(t *testing.T) {
 		matrixTables(t, tables, &total)
 		must(t, os.RemoveAll(dir))
 	}
+	t.Log(total.split())
 	fmt.Printf("lance-matrix: %d passed, %d failed, %d skipped\n", total.passed, total.failed, total.skipped)
 }
 
@@ -270,6 +288,8 @@ func matrixWrites(t *testing.T, python, dir string, total *score) {
 			err := writeForm(base+".lance", want, opts.opts)
 			if fail.Is(err, fail.Unsupported) || fail.Is(err, fail.InvalidVector) || fail.Is(err, fail.TooLarge) {
 				total.skipped++
+				name, _, _ := strings.Cut(filepath.Base(path), "-")
+				total.unwritten[name]++
 				continue
 			}
 			must(t, err)

@@ -15,6 +15,7 @@ import (
 // Folders of a dataset, relative to its root.
 const (
 	dataDir      = "data/"
+	dataSuffix   = ".lance"
 	versionsDir  = "_versions/"
 	deletionsDir = "_deletions/"
 	tagsDir      = "_refs/tags/"
@@ -47,7 +48,7 @@ func NewDataFileName(random io.Reader) (string, error) {
 	if _, err := io.ReadFull(random, b[:]); err != nil {
 		return "", fail.Wrap(fail.Internal, err, "lance: no randomness for a file name")
 	}
-	return fmt.Sprintf("%08b%08b%08b", b[0], b[1], b[2]) + hex.EncodeToString(b[3:]) + ".lance", nil
+	return fmt.Sprintf("%08b%08b%08b", b[0], b[1], b[2]) + hex.EncodeToString(b[3:]) + dataSuffix, nil
 }
 
 // DataPath is the path of a data file relative to the dataset.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -357,4 +358,61 @@ func flip(b []byte, at int, mask byte) []byte {
 	out := append([]byte(nil), b...)
 	out[at] ^= mask
 	return out
+}
+
+// TestBlobs reads the client's blobs of version 2, and what is wrong with their files.
+func TestBlobs(t *testing.T) {
+	for _, client := range []string{"pylance-12", "pylance-14"} {
+		s := loadStore(t, client+"/places.lance")
+		columns := []int{1, 0}
+		read := func() (int, error) {
+			t.Helper()
+			table, err := lance.OpenTable(context.Background(), s, lance.At{})
+			must(t, err)
+			f, err := table.OpenFragment(context.Background(), 0, columns)
+			must(t, err)
+			defer func() { must(t, f.Close()) }()
+			rec, err := f.Read(context.Background(), 2, 11)
+			if err != nil {
+				return 0, err
+			}
+			total := 0
+			for i := range int(rec.NumRows()) {
+				n := int(rec.Column(1).(*array.Int64).Value(i))
+				b := rec.Column(0).(*array.LargeBinary)
+				if b.IsNull(i) != (n%7 == 3) || (b.IsValid(i) && string(b.Value(i)) != strings.Repeat(string(rune('a'+n)), []int{0, 5, 40, 60, 120}[n%5])) {
+					t.Errorf("%s: blob %d is %q", client, n, b.Value(i))
+				}
+				total += len(b.Value(i))
+			}
+			return total, nil
+		}
+		if total, err := read(); err != nil || total != 425 {
+			t.Errorf("%s: %d bytes, %v", client, total, err)
+		}
+		if s.open != 0 {
+			t.Errorf("%d files are open", s.open)
+		}
+		for name, b := range s.files {
+			if strings.HasSuffix(name, ".blob") {
+				s.files[name] = b[:20]
+			}
+		}
+		if _, err := read(); !fail.Is(err, fail.Corrupt) || !strings.Contains(err.Error(), "column \"b\"") {
+			t.Errorf("%s: cut off: %v", client, err)
+		}
+		maps.DeleteFunc(s.files, func(name string, _ []byte) bool { return strings.HasSuffix(name, ".blob") })
+		if _, err := read(); !fail.Is(err, fail.UndefinedObject) || s.open != 0 {
+			t.Errorf("%s: gone: %v, %d files open", client, err, s.open)
+		}
+		for name, b := range s.files {
+			if strings.HasSuffix(name, ".lance") {
+				f, err := lance.OpenFile(context.Background(), bytesReader(b), int64(len(b)))
+				must(t, err)
+				if _, err := f.Read(context.Background(), []string{"b"}, 0, f.NumRows()); !fail.Is(err, fail.Unsupported) {
+					t.Errorf("%s: without its dataset: %v", client, err)
+				}
+			}
+		}
+	}
 }

@@ -180,6 +180,10 @@ func (c *column) readArrays(ctx context.Context, src Source, runs []rowRange, to
 				return fail.New(fail.TooLarge, "lance: column %q: %d list items in one batch of a file of %d bytes", c.leaf.name, n, c.limit)
 			}
 		case nodeLeaf:
+			if c.leaf.shape.hollow {
+				to.nodes[i].valid.addValid(rowsOf(runs))
+				break
+			}
 			err := node.eachPage(runs, func(p *arrayPage, local []rowRange) error {
 				return c.readArrayLeaf(&arrayReader{ctx, src, p}, local, to)
 			})

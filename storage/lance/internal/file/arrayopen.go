@@ -52,7 +52,11 @@ func (f *File) readArrayField(r *metaReader, leaves []*leaf, table []byte, first
 			if depth > 0 {
 				rows = below(l.path[depth-1], c.arrays[depth-1])
 			}
-			node, err := f.readArrayNode(r, l.path[depth].kind, table[16*at:], rows)
+			kind := l.path[depth].kind
+			if l.shape.hollow && kind == nodeLeaf {
+				kind = nodeStruct
+			}
+			node, err := f.readArrayNode(r, kind, table[16*at:], rows)
 			if err != nil {
 				return nil, fail.Wrap(fail.CodeOf(err), err, "column %q (column %d of the file)", l.name, at)
 			}

@@ -70,6 +70,30 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
+// TestHollow reads structs without fields, which the client stores as nothing.
+func TestHollow(t *testing.T) {
+	for _, version := range []string{"2.0", "2.1", "2.2"} {
+		b, err := os.ReadFile(filepath.Join("testdata", "hollow-"+version+".lance"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := openBytes(t, b)
+		if f.NumRows() != 7 {
+			t.Fatalf("%s: %d rows", version, f.NumRows())
+		}
+		rec, err := f.Take(context.Background(), nil, []uint32{5, 1, 2})
+		if err != nil {
+			t.Fatal(version, err)
+		}
+		want := map[string]string{"n": "[5,1,2]", "e": "[{},{},{}]", "s": `[{"e":{},"x":5},{"e":{},"x":1},{"e":{},"x":2}]`, "l": "[[{},{}],[{}],[{},{}]]"}
+		for i, field := range rec.Schema().Fields() {
+			if got := asJSON(t, rec.Column(i)); got != want[field.Name] {
+				t.Errorf("%s: column %s is %s, want %s", version, field.Name, got, want[field.Name])
+			}
+		}
+	}
+}
+
 // fixtureRows are the rows of a fixture.
 func fixtureRows(t *testing.T, version string) arrow.RecordBatch {
 	t.Helper()

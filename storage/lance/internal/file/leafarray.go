@@ -15,7 +15,9 @@ func (s *sink) leafArray(t arrow.DataType, valid *memory.Buffer) (arrow.ArrayDat
 	switch {
 	case t.ID() == arrow.NULL:
 		return array.NewData(t, n.n, []*memory.Buffer{nil}, nil, n.n, 0), nil
-	case sh.members != nil:
+	case sh.hollow:
+		return array.NewData(t, n.n, []*memory.Buffer{valid}, nil, n.nulls, 0), nil
+	case sh.members != nil && !sh.blob:
 		return s.packedArray(t, valid)
 	case sh.dim > 0:
 		return s.vectorArray(t, valid), nil
@@ -25,10 +27,18 @@ func (s *sink) leafArray(t arrow.DataType, valid *memory.Buffer) (arrow.ArrayDat
 		return array.NewData(t, n.n, []*memory.Buffer{valid, vals}, nil, n.nulls, 0), nil
 	}
 	bufs := []*memory.Buffer{valid}
-	if sh.variable() {
-		bufs = append(bufs, s.offsets.buffer())
+	switch {
+	case sh.json:
+		text, err := s.jsonBuffers(valid)
+		if err != nil {
+			return nil, err
+		}
+		bufs = append(bufs, text...)
+	case sh.variable():
+		bufs = append(bufs, s.offsets.buffer(), s.values.buffer())
+	default:
+		bufs = append(bufs, s.values.buffer())
 	}
-	bufs = append(bufs, s.values.buffer())
 	out := array.NewData(t, n.n, bufs, nil, n.nulls, 0)
 	for _, b := range bufs[1:] {
 		b.Release()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
 
 	"github.com/loamdb/loam/internal/fail"
 )
@@ -18,6 +19,7 @@ var simpleTypes = map[string]arrow.DataType{
 	"large_string": arrow.BinaryTypes.LargeString,
 	"binary":       arrow.BinaryTypes.Binary,
 	"large_binary": arrow.BinaryTypes.LargeBinary,
+	"json":         jsonText,
 	"int8":         arrow.PrimitiveTypes.Int8,
 	"int16":        arrow.PrimitiveTypes.Int16,
 	"int32":        arrow.PrimitiveTypes.Int32,
@@ -41,12 +43,22 @@ var simpleTypes = map[string]arrow.DataType{
 	"duration:ns":  arrow.FixedWidthTypes.Duration_ns,
 }
 
+// jsonText is the type of JSON columns. Text of that type is not written.
+var jsonText = func() arrow.DataType {
+	t, err := extensions.NewJSONType(arrow.BinaryTypes.String)
+	if err != nil { // JSON is stored as text
+		return arrow.BinaryTypes.String
+	}
+	return t
+}()
+
 // logicalNames is the way back: types by their own name.
 var logicalNames = func() map[string]string {
 	m := map[string]string{}
 	for name, t := range simpleTypes {
 		m[t.String()] = name
 	}
+	delete(m, jsonText.String())
 	return m
 }()
 

@@ -31,6 +31,8 @@ type File struct {
 	cols    []*column
 	// byTop[i] are the columns of top-level field i, in leaf order.
 	byTop [][]*column
+	// sidecars opens the files of blobs beside this one; nil where it lies alone.
+	sidecars OpenSidecar
 }
 
 // column is one leaf with its pages.
@@ -285,10 +287,13 @@ func (f *File) readTop(r *metaReader, leaves []*leaf, table []byte, first int) (
 	var out []*column
 	for i, l := range leaves {
 		c := &column{leaf: l, index: first + i, limit: f.size}
+		out = append(out, c)
+		if l.shape.hollow && l.lists == 0 {
+			continue // its page says nothing: the client stores only structs that are there
+		}
 		if err := f.readColumn(r, c, table[16*c.index:]); err != nil {
 			return nil, err
 		}
-		out = append(out, c)
 	}
 	return out, nil
 }

@@ -13,6 +13,8 @@ func (p *storedPage) validate() error {
 	var layers []pb.Layer
 	var err error
 	switch l := p.layout; {
+	case p.col.leaf.shape.hollow:
+		err = unsupported("lists of structs without fields are not readable")
 	case p.col.leaf.shape.empty() && l.Constant == nil:
 		err = corrupt("a page of nulls with values")
 	case l.MiniBlock != nil:

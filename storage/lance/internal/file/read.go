@@ -148,6 +148,11 @@ func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, run
 		if err := c.readRows(ctx, f.src, runs, s); err != nil {
 			return nil, err
 		}
+		if c.leaf.shape.blob {
+			if err := f.fetchBlobs(ctx, s); err != nil {
+				return nil, fail.Wrap(fail.CodeOf(err), err, "column %q", c.leaf.name)
+			}
+		}
 		if err := s.checkLimits(); err != nil {
 			return nil, err
 		}
@@ -157,8 +162,14 @@ func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, run
 
 // readRows appends the file rows of the runs to the sink.
 func (c *column) readRows(ctx context.Context, src Source, runs []rowRange, to *sink) error {
-	if c.arrays != nil {
+	switch {
+	case c.arrays != nil:
 		return c.readArrays(ctx, src, runs, to)
+	case c.leaf.shape.hollow:
+		for i := range to.nodes {
+			to.nodes[i].valid.addValid(rowsOf(runs))
+		}
+		return nil
 	}
 	return c.readPages(ctx, src, runs, to)
 }

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -157,23 +158,40 @@ func (p *fieldParser) next(parent int32, depth int) (arrow.Field, error) {
 		return out, nil
 	}
 	out.Type = t
+	if f.LogicalType == "json" || blobStruct(f) {
+		out.Metadata = withoutExtension(f.Metadata)
+	}
 	return out, nil
+}
+
+// withoutExtension is the metadata of a column that is read as another type than the
+// one that the client has made for it.
+func withoutExtension(md map[string]string) arrow.Metadata {
+	md = maps.Clone(md)
+	delete(md, extension)
+	delete(md, "ARROW:extension:metadata")
+	return arrow.MetadataFrom(md)
 }
 
 // Loose: the field belongs to the struct before it but has no place in the tree, as
 // the parts of a blob's description in a data file.
 func Loose(f *pb.Field) bool { return f.ID < 0 && f.ParentID < 0 }
 
+// extension is the metadata key of a type that a client has given a meaning of its own.
+const extension = "ARROW:extension:name"
+
+// blobStruct: the field's values are blobs, of which data files hold the places.
+func blobStruct(f *pb.Field) bool {
+	return f.LogicalType == "struct" && (f.Metadata[blobKey] == "true" || f.Metadata[extension] == "lance.blob.v2")
+}
+
 // typeOf is the Arrow type of a field with its children.
 func typeOf(f *pb.Field, children []arrow.Field) (arrow.DataType, error) {
-	if f.LogicalType == "struct" && (f.Metadata["lance-encoding:blob"] == "true" || f.Metadata["ARROW:extension:name"] == "lance.blob.v2") {
-		return nil, fail.New(fail.Unsupported, "blobs of version 2, which may lie in files of their own, cannot be read")
+	if blobStruct(f) {
+		return arrow.BinaryTypes.LargeBinary, nil
 	}
 	switch f.LogicalType {
 	case "struct":
-		if len(children) == 0 {
-			return nil, fail.New(fail.Unsupported, "a struct without fields cannot be read")
-		}
 		return arrow.StructOf(children...), nil
 	case "list", "list.struct", "large_list", "large_list.struct", "map":
 		if len(children) != 1 {

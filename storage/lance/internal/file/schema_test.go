@@ -22,6 +22,9 @@ func metadata(kv ...string) arrow.Metadata {
 func TestSchemaRoundTrip(t *testing.T) {
 	var fields []arrow.Field
 	for name, typ := range simpleTypes {
+		if name == "json" {
+			continue // is read only
+		}
 		fields = append(fields, arrow.Field{Name: "f_" + name, Type: typ, Nullable: len(name)%2 == 0})
 	}
 	fields = append(fields,
@@ -105,7 +108,6 @@ func TestSchemaRefused(t *testing.T) {
 	for name, fields := range map[string][]pb.Field{
 		"orphan":            {leaf(0, 5, "int32")},
 		"top level by 0":    {leaf(0, 0, "int32")},
-		"empty struct":      {leaf(0, -1, "struct")},
 		"empty list":        {leaf(0, -1, "list")},
 		"list of two":       {leaf(0, -1, "list"), leaf(1, 0, "int32"), leaf(2, 0, "int32")},
 		"child of a leaf":   {leaf(0, -1, "int32"), leaf(1, 0, "int32")},
@@ -119,7 +121,7 @@ func TestSchemaRefused(t *testing.T) {
 	}
 	good := []pb.Field{leaf(0, -1, "int32"), leaf(1, -1, "struct"), leaf(2, 1, "odd"), leaf(3, 1, "int8"), leaf(4, -1, "string"), leaf(5, -1, "struct"), leaf(-1, -1, "uint8"), leaf(6, -1, "bool")}
 	s, refused, err := ReadSchema(good, nil)
-	if err != nil || s.NumFields() != 5 || refused[0] != nil || !fail.Is(refused[1], fail.Unsupported) || refused[2] != nil || refused[3] == nil || refused[4] != nil {
+	if err != nil || s.NumFields() != 5 || refused[0] != nil || !fail.Is(refused[1], fail.Unsupported) || refused[2] != nil || refused[3] != nil || refused[4] != nil {
 		t.Errorf("%v, %v, %v", s, refused, err)
 	}
 	if n := storedColumns(good[1:4], false); n != 2 {

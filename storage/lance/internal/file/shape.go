@@ -2,6 +2,7 @@ package file
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
 
 	"github.com/loamdb/loam/internal/fail"
 )
@@ -41,6 +42,12 @@ type shape struct {
 	// members are the fields of a packed struct, whose values lie one behind the
 	// other in each row.
 	members []shape
+	// blob: the members are the place of a value that lies elsewhere.
+	blob bool
+	// json: the values are documents in a binary form, read as text.
+	json bool
+	// hollow: a struct without fields, of which there is nothing to read.
+	hollow bool
 }
 
 func (s *shape) variable() bool { return s.offsetBits > 0 }
@@ -113,7 +120,7 @@ func collectLeaves(f arrow.Field, top int, name string, path []node, depth int) 
 	}
 	switch t := f.Type.(type) {
 	case *arrow.StructType:
-		if packed(f) {
+		if packed(f) || t.NumFields() == 0 {
 			break
 		}
 		var out []*leaf
@@ -133,6 +140,9 @@ func collectLeaves(f arrow.Field, top int, name string, path []node, depth int) 
 		return collectLeaves(t.ElemField(), top, name, appendNode(path, node{kind: nodeList, nullable: f.Nullable}), depth+1)
 	}
 	sh, err := shapeOf(f.Type)
+	if err == nil && placedBlob(f) {
+		sh = blobShape
+	}
 	if err != nil {
 		return nil, fail.Wrap(fail.CodeOf(err), err, "lance: column %q", name)
 	}
@@ -176,7 +186,12 @@ func shapeOf(t arrow.DataType) (shape, error) {
 		if err == nil && vectorItem(dt.Elem()) && dt.Len() > 0 {
 			return shape{typ: t, width: item.width * int(dt.Len()), bits: item.bits, dim: int(dt.Len()), itemWidth: item.width}, nil
 		}
+	case *extensions.JSONType:
+		return shape{typ: t, offsetBits: 64, json: true}, nil
 	case *arrow.StructType:
+		if dt.NumFields() == 0 {
+			return shape{typ: t, hollow: true}, nil
+		}
 		return packedShape(dt)
 	case arrow.FixedWidthDataType:
 		if dt.BitWidth()%8 == 0 && dt.BitWidth() > 0 {

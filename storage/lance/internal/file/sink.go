@@ -301,10 +301,14 @@ func (s *sink) checkLimits() error {
 		tooLarge = tooLarge || (!s.nodes[i].wide && s.nodes[i].items > math.MaxInt32)
 	}
 	if tooLarge {
-		return fail.New(fail.TooLarge, "lance: column %q: more than 2 GiB in one batch", s.leaf.name).
-			WithHint("Read fewer rows at a time.")
+		return tooLong(s.leaf.name)
 	}
 	return nil
+}
+
+func tooLong(column string) error {
+	return fail.New(fail.TooLarge, "lance: column %q: more than 2 GiB in one batch", column).
+		WithHint("Read fewer rows at a time.")
 }
 
 // buildArray makes the array of a field from the sinks of its leaves and

@@ -99,7 +99,7 @@ func NewWriter(w io.Writer, schema *arrow.Schema, opts WriterOptions) (*Writer, 
 // writable refuses the shapes that are read but not written.
 func (l *leaf) writable() error {
 	sh := &l.shape
-	if sh.members != nil || (sh.empty() && len(l.path) > 1) || (sh.bits && sh.width > maxChunkValues) {
+	if sh.members != nil || sh.json || (sh.empty() && len(l.path) > 1) || (sh.bits && sh.width > maxChunkValues) {
 		return fail.New(fail.Unsupported, "lance: column %q: type %s is not written", l.name, sh.typ)
 	}
 	return nil
