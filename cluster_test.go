@@ -428,6 +428,23 @@ func TestAKilledNode(t *testing.T) {
 	}
 }
 
+// TestAQuotaHoldsOnEveryNode: what one node writes, or allows, the others count.
+func TestAQuotaHoldsOnEveryNode(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.join("a"), c.join("b")
+	a.ask("CREATE NAMESPACE small WITH (storage_quota = 1000)")
+	a.ask("CREATE TABLE small.t (k TEXT)")
+	b.ask("INSERT INTO small.t VALUES ('b')")
+	a.ask("INSERT INTO small.t VALUES ('%s')", strings.Repeat("x", 2000))
+	write := func() error {
+		_, err := tryRows(t.Context(), b.Session, "INSERT INTO small.t VALUES ('more')")
+		return err
+	}
+	c.until("the other node refuses too", func() bool { return fail.Is(write(), fail.DiskFull) })
+	a.ask("ALTER NAMESPACE small RESET (storage_quota)")
+	c.until("the other node writes again", func() bool { return write() == nil })
+}
+
 // TestOneNodeCollectsGarbage, and another when it is gone.
 func TestOneNodeCollectsGarbage(t *testing.T) {
 	c := newCluster(t)

@@ -72,15 +72,9 @@ func (s *Session) change(ctx context.Context, stmt plan.Statement) (*Result, err
 	case *plan.KillQuery:
 		return &Result{}, e.queries.kill(x.ID)
 	case *plan.CreateNamespace:
-		created, err := e.cat.CreateNamespace(ctx, x.Namespace)
-		if err == nil && !created {
-			note := fmt.Sprintf("namespace %s exists already", x.Namespace)
-			if !x.IfNotExists {
-				return nil, fail.New(fail.DuplicateObject, "%s", note).WithHint("CREATE NAMESPACE IF NOT EXISTS accepts that.")
-			}
-			return &Result{Note: note}, nil
-		}
-		return &Result{}, err
+		return e.createNamespace(ctx, x)
+	case *plan.AlterNamespace:
+		return &Result{}, e.alterNamespace(ctx, x)
 	case *plan.CreateTag:
 		return s.createTag(ctx, x)
 	case *plan.DropTags:

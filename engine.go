@@ -93,6 +93,7 @@ type Engine struct {
 	node    node
 	queries queryLog
 	links   links
+	quotas  quotas
 	cache   *collection.Cache
 
 	mu       sync.Mutex // guards the fields below
@@ -159,7 +160,7 @@ func (e *Engine) begin(ctx context.Context) error {
 	if err := e.joinNodes(ctx); err != nil {
 		return err
 	}
-	if _, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace); err != nil {
+	if _, err := e.cat.CreateNamespace(ctx, catalog.DefaultNamespace, nil); err != nil {
 		return err
 	}
 	return e.sweep(ctx)
@@ -275,7 +276,7 @@ func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collectio
 }
 
 func (e *Engine) deps() collection.Deps {
-	d := collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock, Cache: e.cache}
+	d := collection.Deps{Objects: e.store, Meta: e.meta, Log: e.log, IDs: e.cfg.IDs, Clock: e.cfg.Clock, Cache: e.cache, Admit: e.admit}
 	if e.cfg.Cluster {
 		d.Describe = e.cat.ByID
 	}
@@ -291,8 +292,9 @@ func (e *Engine) byID(ctx context.Context, id uint64) (*collection.Collection, e
 	return e.collection(ctx, obj)
 }
 
-// forget closes a dropped object.
+// forget closes a dropped object, whose bytes count no longer.
 func (e *Engine) forget(id uint64) {
+	e.quotas.again()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c := e.open[id]; c != nil {

@@ -1,6 +1,7 @@
 package loam
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -48,6 +49,15 @@ func optionNames(kind schema.Kind) []string {
 	return names
 }
 
+// noOption is the error for an option that a thing does not have.
+func noOption(thing, name string, known []string) error {
+	err := fail.New(fail.InvalidParameter, "%s: there is no option %q", thing, name)
+	if near := fail.Closest(name, known); near != "" {
+		return err.WithHint("Did you mean %s?", near)
+	}
+	return err.WithHint("Options are %s.", strings.Join(known, ", "))
+}
+
 // optionsOf are an object's budgets: the engine's, changed by its WITH options.
 // Errors: fail.InvalidParameter naming the option.
 func (e *Engine) optionsOf(obj *schema.Object) (collection.Options, error) {
@@ -60,11 +70,7 @@ func (e *Engine) optionsOf(obj *schema.Object) (collection.Options, error) {
 				return out, fail.New(fail.InvalidParameter, "%s %s: %s is an option of streams", obj.Kind, obj.Name, name).
 					WithHint("CREATE STREAM makes one.")
 			}
-			err := fail.New(fail.InvalidParameter, "%s %s: there is no option %q", obj.Kind, obj.Name, name)
-			if near := fail.Closest(name, known); near != "" {
-				return out, err.WithHint("Did you mean %s?", near)
-			}
-			return out, err.WithHint("Options are %s.", strings.Join(known, ", "))
+			return out, noOption(fmt.Sprintf("%s %s", obj.Kind, obj.Name), name, known)
 		}
 		if err := read(&out, value); err != nil {
 			return out, fail.New(fail.InvalidParameter, "%s %s: option %s: %s", obj.Kind, obj.Name, name, err.Error())

@@ -162,10 +162,11 @@ func (s *Session) Set(ctx context.Context, name, value string) error {
 
 // namespaceNamed finds a namespace without case and returns its declared spelling.
 func (e *Engine) namespaceNamed(ctx context.Context, name string) (string, error) {
-	names, err := e.cat.Namespaces(ctx)
+	list, err := e.cat.Namespaces(ctx)
 	if err != nil {
 		return "", err
 	}
+	names := catalog.Names(list)
 	for _, n := range append(names, catalog.Reserved...) {
 		if strings.EqualFold(n, name) {
 			return n, nil

@@ -72,18 +72,6 @@ func (s *Session) systemRows(ctx context.Context, n *plan.SystemScan) (*vec.Chun
 	return c, nil
 }
 
-func namespaceRecords(ctx context.Context, s *Session) ([]record, error) {
-	names, err := s.engine.cat.Namespaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []record
-	for _, n := range names {
-		out = append(out, record{"namespace": vec.Text(n)})
-	}
-	return out, nil
-}
-
 func collectionRecords(ctx context.Context, s *Session) ([]record, error) {
 	objs, err := s.engine.cat.Objects(ctx, "")
 	if err != nil {

@@ -45,8 +45,8 @@ const systemKind schema.Kind = "system table"
 
 // schemas lists the namespaces, the reserved ones last.
 func schemas(ctx context.Context, s *Session) ([]string, error) {
-	names, err := s.engine.cat.Namespaces(ctx)
-	return append(names, catalog.Reserved...), err
+	list, err := s.engine.cat.Namespaces(ctx)
+	return append(catalog.Names(list), catalog.Reserved...), err
 }
 
 func yesNo(b bool) vec.Value {

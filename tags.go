@@ -33,6 +33,9 @@ func (s *Session) createTag(ctx context.Context, x *plan.CreateTag) (*Result, er
 	if spec.ExpiresMS, err = s.expiry(ctx, x.Expires); err != nil {
 		return nil, err
 	}
+	if spec.Limit, err = s.engine.maxTags(ctx, x.Object.Namespace); err != nil {
+		return nil, err
+	}
 	version, err := s.toTag(ctx, c, x)
 	if err != nil {
 		return nil, leaf{x.Object.ID, x.At}.located(err)
@@ -159,13 +162,8 @@ func tagRecords(ctx context.Context, s *Session) ([]record, error) {
 		if err != nil && !fail.Is(err, fail.UndefinedTable) { // dropped meanwhile
 			return nil, err
 		}
-		alone := s.engine.garbage.collector.TagBytes(o.ID)
 		for _, t := range tags {
-			r := tagRecord(o, t)
-			if n, counted := alone[t.ManifestKey]; counted {
-				r["exclusive_bytes"] = vec.Int64(n)
-			}
-			out = append(out, r)
+			out = append(out, tagRecord(o, t))
 		}
 	}
 	return out, nil
@@ -183,6 +181,9 @@ func tagRecord(o *schema.Object, t metastore.Tag) record {
 	}
 	if t.LanceVersion != 0 { // above what BIGINT holds
 		r["lance_version"] = vec.Text(fmt.Sprint(t.LanceVersion))
+	}
+	if t.Exclusive >= 0 {
+		r["exclusive_bytes"] = vec.Int64(t.Exclusive)
 	}
 	return r
 }

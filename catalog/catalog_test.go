@@ -29,7 +29,7 @@ func open(t testing.TB, opt metastore.Options) (*Catalog, metastore.Store) {
 		}
 	})
 	cat := New(meta)
-	if _, err := cat.CreateNamespace(context.Background(), DefaultNamespace); err != nil {
+	if _, err := cat.CreateNamespace(context.Background(), DefaultNamespace, nil); err != nil {
 		t.Fatal(err)
 	}
 	return cat, meta
@@ -49,13 +49,13 @@ func session(t *testing.T, cat *Catalog, d *datadriven.TestData) (string, error)
 	words := strings.Fields(d.Input)
 	switch d.Cmd {
 	case "namespace":
-		created, err := cat.CreateNamespace(ctx, words[0])
+		created, err := cat.CreateNamespace(ctx, words[0], nil)
 		return fmt.Sprintf("new: %t", created), err
 	case "drop-namespace":
 		return "dropped", cat.DropNamespace(ctx, words[0])
 	case "namespaces":
-		names, err := cat.Namespaces(ctx)
-		return strings.Join(names, " "), err
+		list, err := cat.Namespaces(ctx)
+		return strings.Join(Names(list), " "), err
 	case "create":
 		o := &schema.Object{Namespace: words[0], Name: words[1], Kind: schema.Collection, Partitions: 2, Key: []int{0},
 			Fields: []schema.Field{{Name: "id", Type: types.Of(types.Text)}}}

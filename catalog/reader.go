@@ -14,7 +14,7 @@ type Reader interface {
 	// ByID finds an object by its id. Errors: fail.UndefinedTable.
 	ByID(ctx context.Context, id uint64) (*schema.Object, error)
 	// Namespaces lists the namespaces by name.
-	Namespaces(ctx context.Context) ([]string, error)
+	Namespaces(ctx context.Context) ([]Namespace, error)
 	// Objects lists the objects of a namespace by name; "" lists all.
 	Objects(ctx context.Context, namespace string) ([]*schema.Object, error)
 }

@@ -188,8 +188,8 @@ func (c *Catalog) Lookup(ctx context.Context, namespace, name Name) (*schema.Obj
 
 func (c *Catalog) noNamespace(ctx context.Context, name string) error {
 	e := fail.New(fail.UndefinedNamespace, "there is no namespace %q", name)
-	if names, err := c.Namespaces(ctx); err == nil {
-		if near := fail.Closest(name, names); near != "" {
+	if list, err := c.Namespaces(ctx); err == nil {
+		if near := fail.Closest(name, Names(list)); near != "" {
 			return e.WithHint("Did you mean %q?", near)
 		}
 	}
@@ -221,19 +221,6 @@ func (c *Catalog) ByID(ctx context.Context, id uint64) (*schema.Object, error) {
 	return c.describe(row)
 }
 
-// Namespaces implements Reader.
-func (c *Catalog) Namespaces(ctx context.Context) ([]string, error) {
-	list, err := c.meta.ListNamespaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]string, len(list))
-	for i, n := range list {
-		out[i] = n.Name
-	}
-	return out, nil
-}
-
 // Objects implements Reader.
 func (c *Catalog) Objects(ctx context.Context, namespace string) ([]*schema.Object, error) {
 	rows, err := c.meta.ListObjects(ctx, namespace)
@@ -255,25 +242,6 @@ func (c *Catalog) Objects(ctx context.Context, namespace string) ([]*schema.Obje
 		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 	})
 	return out, nil
-}
-
-// CreateNamespace makes a namespace and reports whether it is new. Reserved names are refused.
-func (c *Catalog) CreateNamespace(ctx context.Context, name string) (bool, error) {
-	if slices.Contains(Reserved, strings.ToLower(name)) {
-		return false, fail.New(fail.InvalidParameter, "%q is a reserved namespace", name).WithHint("Choose another name.")
-	}
-	return c.meta.CreateNamespace(ctx, name)
-}
-
-// IsDefault reports whether a namespace is the default one, which stays.
-func IsDefault(namespace string) bool { return strings.EqualFold(namespace, DefaultNamespace) }
-
-// DropNamespace removes an empty namespace.
-func (c *Catalog) DropNamespace(ctx context.Context, name string) error {
-	if IsDefault(name) {
-		return fail.New(fail.InvalidParameter, "namespace %s is the default one and stays", DefaultNamespace)
-	}
-	return c.meta.DropNamespace(ctx, name)
 }
 
 // Create adds an object; its field ids are assigned here. The description with

@@ -324,7 +324,7 @@ func TestAppendTellsItsTriesApart(t *testing.T) {
 	faults := &Faults{}
 	a := must(rows.Open(ctx, clk, clock.SeededIDs(clk, 1), Options{Faults: faults}))(t)
 	b := must(rows.Open(ctx, clk, clock.SeededIDs(clk, 2), Options{}))(t)
-	must(a.CreateNamespace(ctx, "public"))(t)
+	must(a.CreateNamespace(ctx, "public", nil))(t)
 	o := must(a.CreateObject(ctx, Object{Namespace: "public", Name: "docs", Kind: "collection", Partitions: 2}))(t)
 	ids := clock.SeededIDs(clk, 3)
 	block := func(p int, key string) AppendBlock {

@@ -42,7 +42,7 @@ func BenchmarkAppendTx(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if _, err := s.CreateNamespace(ctx, "public"); err != nil {
+	if _, err := s.CreateNamespace(ctx, "public", nil); err != nil {
 		b.Fatal(err)
 	}
 	o, err := s.CreateObject(ctx, Object{Namespace: "public", Name: "docs", Partitions: 1})

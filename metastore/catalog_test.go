@@ -38,13 +38,49 @@ func TestInfoAndSecret(t *testing.T) {
 	})
 }
 
+// TestNamespaceDefinitions: a definition is made with the namespace and replaced only by
+// who knows it.
+func TestNamespaceDefinitions(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		one, two := []byte("one"), []byte("two")
+		must(r.CreateNamespace(ctx, "Sales", one))(t)
+		if must(r.CreateNamespace(ctx, "sales", two))(t) {
+			t.Error("it is made twice")
+		}
+		has := func(want string) {
+			t.Helper()
+			if got := must(r.ListNamespaces(ctx))(t)[0]; string(got.Definition) != want || got.Name != "Sales" {
+				t.Errorf("%+v, want %q", got, want)
+			}
+		}
+		has("one")
+		rev := must(r.CatalogRevision(ctx))(t)
+		if err := r.UpdateNamespace(ctx, "SALES", one, two); err != nil {
+			t.Fatal(err)
+		}
+		if must(r.CatalogRevision(ctx))(t) == rev {
+			t.Error("nobody sees the change")
+		}
+		wantCode(t, r.UpdateNamespace(ctx, "sales", one, []byte("three")), fail.Conflict)
+		has("two")
+		must(r.CreateObject(ctx, Object{Namespace: "sales", Name: "o", Partitions: 1}))(t)
+		has("two") // counting its objects keeps it
+		if err := r.UpdateNamespace(ctx, "sales", two, nil); err != nil {
+			t.Fatal(err)
+		}
+		has("")
+		wantCode(t, r.UpdateNamespace(ctx, "none", nil, one), fail.UndefinedNamespace)
+		wantCode(t, r.UpdateNamespace(ctx, "sales", nil, make([]byte, MaxValueBytes+1)), fail.TooLarge)
+	})
+}
+
 func TestNamespaces(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		if !must(r.CreateNamespace(ctx, "Sales"))(t) || must(r.CreateNamespace(ctx, "sALES"))(t) {
+		if !must(r.CreateNamespace(ctx, "Sales", nil))(t) || must(r.CreateNamespace(ctx, "sALES", nil))(t) {
 			t.Fatal("create says the wrong thing")
 		}
-		must(r.CreateNamespace(ctx, "a/b %"))(t)
-		must(r.CreateNamespace(ctx, "Ärger"))(t)
+		must(r.CreateNamespace(ctx, "a/b %", nil))(t)
+		must(r.CreateNamespace(ctx, "Ärger", nil))(t)
 		var names []string
 		for _, ns := range must(r.ListNamespaces(ctx))(t) {
 			names = append(names, ns.Name)
@@ -66,7 +102,7 @@ func TestNamespaces(t *testing.T) {
 		}
 		wantCode(t, r.DropNamespace(ctx, "sales"), fail.UndefinedNamespace)
 		for _, bad := range []string{"", "a\x00b", strings.Repeat("x", 256)} {
-			if _, err := r.CreateNamespace(ctx, bad); err == nil {
+			if _, err := r.CreateNamespace(ctx, bad, nil); err == nil {
 				t.Errorf("namespace %q is taken", bad)
 			}
 		}
@@ -86,9 +122,9 @@ func TestObjects(t *testing.T) {
 		}
 		_, err := r.CreateObject(ctx, Object{Namespace: "none", Name: "x"})
 		wantCode(t, err, fail.UndefinedNamespace)
-		must(r.CreateNamespace(ctx, "public"))(t)
+		must(r.CreateNamespace(ctx, "public", nil))(t)
 		changed("create namespace", true)
-		must(r.CreateNamespace(ctx, "PUBLIC"))(t)
+		must(r.CreateNamespace(ctx, "PUBLIC", nil))(t)
 		changed("create namespace again", false)
 		o := must(r.CreateObject(ctx, Object{Namespace: "public", Name: "Docs", Kind: "collection", Partitions: 3, Definition: []byte{0, 1, 255}}))(t)
 		changed("create object", true)
@@ -144,8 +180,8 @@ func TestObjects(t *testing.T) {
 func TestListObjects(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
 		const n = 520 // more than a page
-		must(r.CreateNamespace(ctx, "a"))(t)
-		must(r.CreateNamespace(ctx, "b"))(t)
+		must(r.CreateNamespace(ctx, "a", nil))(t)
+		must(r.CreateNamespace(ctx, "b", nil))(t)
 		for i := range n {
 			must(r.CreateObject(ctx, Object{Namespace: []string{"a", "b"}[i%2], Name: fmt.Sprint("o", i)}))(t)
 		}
@@ -167,7 +203,7 @@ func TestListObjects(t *testing.T) {
 // Of concurrent creations of one name one wins.
 func TestCreateRace(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		must(r.CreateNamespace(ctx, "public"))(t)
+		must(r.CreateNamespace(ctx, "public", nil))(t)
 		var wg sync.WaitGroup
 		errs := make([]error, 12)
 		for i := range errs {

@@ -25,7 +25,7 @@ func names(t *testing.T, r *rig) string {
 
 func TestChangeCatalog(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		must(r.CreateNamespace(ctx, "public"))(t)
+		must(r.CreateNamespace(ctx, "public", nil))(t)
 		make := func(name string) Object {
 			return must(r.ChangeCatalog(ctx, CatalogChange{Create: &Object{Namespace: "PUBLIC", Name: name, Partitions: 2}}))(t)
 		}
@@ -79,7 +79,7 @@ func TestChangeCatalog(t *testing.T) {
 
 func TestChangeCatalogLimits(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		must(r.CreateNamespace(ctx, "public"))(t)
+		must(r.CreateNamespace(ctx, "public", nil))(t)
 		var ids []uint64
 		for i := range 60 {
 			ids = append(ids, must(r.CreateObject(ctx, Object{Namespace: "public", Name: fmt.Sprint("t", i)}))(t).ID)
@@ -98,7 +98,7 @@ func TestChangeCatalogLimits(t *testing.T) {
 // and the object has one name at the end.
 func TestRenameRaces(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		must(r.CreateNamespace(ctx, "public"))(t)
+		must(r.CreateNamespace(ctx, "public", nil))(t)
 		o := must(r.CreateObject(ctx, Object{Namespace: "public", Name: "start", Partitions: 1}))(t)
 		var wg sync.WaitGroup
 		var mu sync.Mutex

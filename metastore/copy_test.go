@@ -39,7 +39,7 @@ func TestACopyLeavesTheDirectoryAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.CreateNamespace(ctx, "n"); err != nil {
+	if _, err := s.CreateNamespace(ctx, "n", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -53,7 +53,7 @@ func TestACopyLeavesTheDirectoryAlone(t *testing.T) {
 	if list, err := c.ListNamespaces(ctx); err != nil || len(list) != 1 || list[0].Name != "n" {
 		t.Errorf("%v, %v", list, err)
 	}
-	if _, err := c.CreateNamespace(ctx, "m"); err != nil { // into the copy
+	if _, err := c.CreateNamespace(ctx, "m", nil); err != nil { // into the copy
 		t.Error(err)
 	}
 	if err := c.Close(); err != nil {

@@ -138,7 +138,7 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	must(s.CreateNamespace(ctx, "public"))(t)
+	must(s.CreateNamespace(ctx, "public", nil))(t)
 	for i := range 5000 { // the size is looked at with a delay
 		if _, err = s.CreateObject(ctx, Object{Namespace: "public", Name: fmt.Sprint("o", i), Definition: make([]byte, MaxValueBytes)}); err != nil {
 			break
@@ -154,7 +154,7 @@ func TestQuota(t *testing.T) {
 	if s, err = OpenEmbedded(ctx, dir, clk, clock.RandomIDs(clk), EmbeddedOptions{QuotaBytes: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
-	must(s.CreateNamespace(ctx, "more"))(t)
+	must(s.CreateNamespace(ctx, "more", nil))(t)
 }
 
 // TestKill kills a process that appends, again and again, and checks that what

@@ -17,7 +17,7 @@ func Example() {
 	s := metastore.NewMem(clk, ids, metastore.Options{})
 	defer func() { _ = s.Close() }()
 
-	_, _ = s.CreateNamespace(ctx, "public")
+	_, _ = s.CreateNamespace(ctx, "public", nil)
 	docs, _ := s.CreateObject(ctx, metastore.Object{Namespace: "public", Name: "Docs", Kind: "collection", Partitions: 1})
 	res, _ := s.Append(ctx, []metastore.AppendBlock{{ObjectID: docs.ID, Incarnation: docs.Incarnation, Records: 10,
 		WALKey: "wal/20260102/" + ids.ULID() + ".lwal"}})

@@ -47,7 +47,7 @@ func TestExternal(t *testing.T) {
 	c := etcds(t, etcdtest.Options{})
 	a, b := openExternal(t, ExternalOptions{Address: addressOf(c)}), openExternal(t, ExternalOptions{Address: addressOf(c)})
 	other := openExternal(t, ExternalOptions{Address: addressOf(c) + "/team/one/"})
-	must(a.CreateNamespace(ctx, "public"))(t)
+	must(a.CreateNamespace(ctx, "public", nil))(t)
 	o := must(a.CreateObject(ctx, Object{Namespace: "public", Name: "docs", Kind: "collection", Partitions: 2}))(t)
 	if got := must(b.GetObject(ctx, "public", "DOCS"))(t); got.ID != o.ID {
 		t.Errorf("the other node finds %+v", got)
@@ -147,7 +147,7 @@ func TestExternalLeaderStops(t *testing.T) {
 	c := etcds(t, etcdtest.Options{})
 	s := openExternal(t, ExternalOptions{Address: addressOf(c)})
 	clk := clock.Real()
-	must(s.CreateNamespace(ctx, "public"))(t)
+	must(s.CreateNamespace(ctx, "public", nil))(t)
 	var stop atomic.Bool
 	var all sync.WaitGroup
 	list := make([]*appender, 4)
@@ -220,7 +220,7 @@ func (a *appender) check(t *testing.T) {
 func TestExternalIsFull(t *testing.T) {
 	c := etcds(t, etcdtest.Options{Members: 1, QuotaBytes: 4 << 20})
 	s := openExternal(t, ExternalOptions{Address: addressOf(c) + "?compaction=off"})
-	must(s.CreateNamespace(ctx, "public"))(t)
+	must(s.CreateNamespace(ctx, "public", nil))(t)
 	o := must(s.CreateObject(ctx, Object{Namespace: "public", Name: "a", Kind: "view", Definition: []byte("x")}))(t)
 	var err error
 	for i := 0; err == nil && i < 1000; i++ {
@@ -345,7 +345,7 @@ func TestExternalUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openExternal(t, ExternalOptions{Address: addressOf(c) + "/mine", User: "loam", Password: "loamsecret"})
-	must(s.CreateNamespace(ctx, "public"))(t)
+	must(s.CreateNamespace(ctx, "public", nil))(t)
 	clk := clock.Real()
 	for name, o := range map[string]ExternalOptions{
 		"a wrong password": {Address: addressOf(c) + "/mine", User: "loam", Password: "wrongsecret"},

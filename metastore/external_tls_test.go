@@ -55,7 +55,7 @@ func TestExternalTLS(t *testing.T) {
 	c := etcds(t, opt)
 	address := "etcd+tls://" + c.Hosts()[0]
 	s := openExternal(t, ExternalOptions{Address: address, CA: cert, Cert: cert, Key: key})
-	must(s.CreateNamespace(ctx, "public"))(t)
+	must(s.CreateNamespace(ctx, "public", nil))(t)
 	clk := clock.Real()
 	for name, o := range map[string]ExternalOptions{
 		"without TLS":              {Address: strings.Replace(address, "+tls", "", 1)},

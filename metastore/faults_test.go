@@ -28,7 +28,7 @@ func steps() []step {
 	var link Object
 	return []step{
 		{"create_namespace", func(r *rig, _ *Object) error {
-			created, err := r.CreateNamespace(ctx, "public")
+			created, err := r.CreateNamespace(ctx, "public", nil)
 			if err == nil && !created {
 				err = errors.New("created is false")
 			}

@@ -84,7 +84,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 
 func (r *rig) create(name string, partitions int) Object {
 	r.t.Helper()
-	must(r.CreateNamespace(ctx, "public"))(r.t)
+	must(r.CreateNamespace(ctx, "public", nil))(r.t)
 	return must(r.CreateObject(ctx, Object{Namespace: "public", Name: name, Kind: "collection", Partitions: partitions}))(r.t)
 }
 

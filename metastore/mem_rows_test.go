@@ -19,7 +19,7 @@ func TestNodesShareRows(t *testing.T) {
 	if x, y := must(a.Info(ctx))(t), must(b.Info(ctx))(t); x != y {
 		t.Fatalf("%+v and %+v", x, y)
 	}
-	must(a.CreateNamespace(ctx, "public"))(t)
+	must(a.CreateNamespace(ctx, "public", nil))(t)
 	o := must(a.CreateObject(ctx, Object{Namespace: "public", Name: "docs", Kind: "collection", Partitions: 1}))(t)
 	ids := clock.SeededIDs(clk, 3)
 	block := func() []AppendBlock {

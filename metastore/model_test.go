@@ -39,7 +39,7 @@ func (p *player) step() {
 	ns := []string{"a", "A", "b"}[p.rng.IntN(3)]
 	switch p.rng.IntN(19) {
 	case 0:
-		created, err := p.CreateNamespace(ctx, ns)
+		created, err := p.CreateNamespace(ctx, ns, nil)
 		p.say("create namespace", err, ns, created)
 	case 1:
 		p.say("drop namespace", p.DropNamespace(ctx, ns), ns)
@@ -103,7 +103,16 @@ func (p *player) tagSome() {
 
 func (p *player) retainSome() {
 	o := p.object()
-	if p.rng.IntN(2) == 0 {
+	switch p.rng.IntN(3) {
+	case 0:
+		tags, _ := p.Tags(ctx, o.ID)
+		n := Count{Freed: p.rng.Int64N(100), TagBytes: p.rng.Int64N(50), Tags: map[string]int64{}}
+		for _, t := range tags {
+			n.Tags[t.ID] = p.rng.Int64N(40)
+		}
+		p.say("count", p.CountBytes(ctx, o.ID, n))
+		return
+	case 1:
 		epoch, err := p.BumpGCEpoch(ctx, o.ID)
 		p.say("bump", err, epoch)
 		return
@@ -169,7 +178,7 @@ func (p *player) commitSome() {
 		applied = append(applied, s.Applied+uint64(p.rng.IntN(5)))
 	}
 	req := CommitRequest{ObjectID: o.ID, Incarnation: o.Incarnation, ExpectVersion: head.Version,
-		Head: Head{Version: head.Version + 1, CommitID: p.ids.ULID(), Applied: applied}, GCEpoch: head.GCEpoch - min(head.GCEpoch, uint64(p.rng.IntN(3)))}
+		Head: Head{Version: head.Version + 1, CommitID: p.ids.ULID(), Applied: applied}, GCEpoch: head.GCEpoch - min(head.GCEpoch, uint64(p.rng.IntN(3))), Added: p.rng.Int64N(100)}
 	if len(p.leases) > 0 && p.rng.IntN(2) == 0 {
 		req.Fences = []Fence{p.leases[p.rng.IntN(len(p.leases))].Fence()}
 	}

@@ -304,7 +304,7 @@ func TestBumpRace(t *testing.T) {
 // Roots gives every object once, whole, however its rows fall on the pages.
 func TestRoots(t *testing.T) {
 	each(t, func(t *testing.T, r *rig) {
-		must(r.CreateNamespace(ctx, "public"))(t)
+		must(r.CreateNamespace(ctx, "public", nil))(t)
 		want := ""
 		for i := range 25 {
 			o := must(r.CreateObject(ctx, Object{Namespace: "public", Name: fmt.Sprint("o", i), Partitions: i * MaxPartitions / 24}))(t)
@@ -346,5 +346,41 @@ func TestRoots(t *testing.T) {
 		}
 		r.faults.Add(Fault{Kind: Unreadable, Skip: 3, N: 1})
 		wantCode(t, r.Roots(ctx, func(Root) error { return nil }), fail.Unavailable)
+	})
+}
+
+// TestCountBytes: what commits add counts by itself, what garbage collection finds
+// freed is taken off, and nothing else moves.
+func TestCountBytes(t *testing.T) {
+	each(t, func(t *testing.T, r *rig) {
+		o := r.create("docs", 1)
+		commit := func(version uint64, added int64) {
+			t.Helper()
+			must(r.Commit(ctx, CommitRequest{ObjectID: o.ID, Incarnation: o.Incarnation, ExpectVersion: version - 1, Added: added,
+				Head: Head{Version: version, CommitID: r.ids.ULID(), Applied: []uint64{0}, Written: 7, Freed: 7, TagBytes: 7}}))(t)
+		}
+		commit(1, 100)
+		commit(2, 50)
+		tag := must(r.tag(o, "a", 1))(t)
+		if h := r.root(o).Head; h.Bytes() != 150 || h.TagBytes != 0 || tag.Exclusive >= 0 || r.root(o).Tags[0].Exclusive >= 0 {
+			t.Fatalf("%+v, tag %+v", h, tag)
+		}
+		if err := r.CountBytes(ctx, o.ID, Count{Freed: 40, TagBytes: 30, Tags: map[string]int64{tag.ID: 30, "dropped": 5}}); err != nil {
+			t.Fatal(err)
+		}
+		commit(3, 1)
+		root := r.root(o)
+		if h := root.Head; h.Bytes() != 111 || h.TagBytes != 30 || h.GCEpoch != 0 || h.Oldest != 0 || root.Tags[0].Exclusive != 30 || root.Tags[0].Version != 1 {
+			t.Fatalf("%+v", root)
+		}
+		before := root.Revision
+		if err := r.CountBytes(ctx, o.ID, Count{Freed: 40, TagBytes: 30, Tags: map[string]int64{tag.ID: 30}}); err != nil || r.root(o).Revision != before {
+			t.Fatalf("a count that says nothing new is written: %v, revision %d after %d", err, r.root(o).Revision, before)
+		}
+		// An older count comes late: files that were found freed stay freed.
+		if err := r.CountBytes(ctx, o.ID, Count{Freed: 10}); err != nil || r.root(o).Head.Bytes() != 111 || r.root(o).Tags[0].Exclusive != 30 {
+			t.Fatalf("%v, %+v", err, r.root(o))
+		}
+		wantCode(t, r.CountBytes(ctx, o.ID+1000, Count{}), fail.UndefinedTable)
 	})
 }

@@ -106,6 +106,8 @@ func (d *dec) str() string {
 	return s
 }
 
+func (d *dec) bytes() []byte { return []byte(d.str()) }
+
 // count reads a number of items that take at least one byte each, so that a
 // damaged row cannot ask for memory.
 func (d *dec) count() int {
@@ -170,7 +172,7 @@ func encodeObject(o Object) []byte {
 func decodeObject(r row) (Object, error) {
 	d := newDec(r)
 	o := Object{ID: d.uint(), Namespace: d.str(), Name: d.str(), Kind: d.str(), Incarnation: d.str(),
-		SchemaVersion: d.uint(), Partitions: d.smallInt(), Definition: []byte(d.str()), CreatedMS: d.int()}
+		SchemaVersion: d.uint(), Partitions: d.smallInt(), Definition: d.bytes(), CreatedMS: d.int()}
 	return o, d.end()
 }
 
@@ -180,12 +182,13 @@ func encodeNamespace(n Namespace) []byte {
 	e.str(n.Name)
 	e.uint(uint64(n.Objects))
 	e.int(n.CreatedMS)
+	e.str(string(n.Definition))
 	return e.b
 }
 
 func decodeNamespace(r row) (Namespace, error) {
 	d := newDec(r)
-	n := Namespace{ID: d.str(), Name: d.str(), Objects: d.smallInt(), CreatedMS: d.int()}
+	n := Namespace{ID: d.str(), Name: d.str(), Objects: d.smallInt(), CreatedMS: d.int(), Definition: d.bytes()}
 	return n, d.end()
 }
 
@@ -248,6 +251,9 @@ func encodeHead(h headRow) []byte {
 	e.int(h.Head.CreatedMS)
 	e.uint(h.Head.GCEpoch)
 	e.uint(h.Head.Oldest)
+	e.int(h.Head.Written)
+	e.int(h.Head.Freed)
+	e.int(h.Head.TagBytes)
 	e.offsets(h.Head.Applied)
 	e.uint(uint64(len(h.Recent)))
 	for _, r := range h.Recent {
@@ -261,7 +267,8 @@ func decodeHead(r row) (headRow, error) {
 	d := newDec(r)
 	h := headRow{Incarnation: d.str()}
 	h.Head = Head{Version: d.uint(), ManifestKey: d.str(), ManifestChecksum: d.fixed(), ManifestSize: d.int(),
-		LanceVersion: d.uint(), CommitID: d.str(), CreatedMS: d.int(), GCEpoch: d.uint(), Oldest: d.uint(), Applied: d.offsets()}
+		LanceVersion: d.uint(), CommitID: d.str(), CreatedMS: d.int(), GCEpoch: d.uint(), Oldest: d.uint(),
+		Written: d.int(), Freed: d.int(), TagBytes: d.int(), Applied: d.offsets()}
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		h.Recent = append(h.Recent, Head{Version: d.uint(), CommitID: d.str()})
 	}
@@ -285,6 +292,7 @@ func encodeTags(tags []Tag) []byte {
 		e.int(t.ExpiresMS)
 		e.bool(t.Protect)
 		e.str(t.Comment)
+		e.int(t.Exclusive)
 	}
 	return e.b
 }
@@ -295,7 +303,7 @@ func decodeTags(r row) ([]Tag, error) {
 	for n := d.count(); n > 0 && d.err == nil; n-- {
 		tags = append(tags, Tag{Name: d.str(), ID: d.str(), Version: d.uint(), ManifestKey: d.str(), ManifestChecksum: d.fixed(),
 			ManifestSize: d.int(), LanceVersion: d.uint(), Applied: d.offsets(), CreatedMS: d.int(), ExpiresMS: d.int(),
-			Protect: d.bool(), Comment: d.str()})
+			Protect: d.bool(), Comment: d.str(), Exclusive: d.int()})
 	}
 	return tags, d.end()
 }

@@ -31,7 +31,8 @@ var codecs = map[string]struct {
 	"head": {func(t *rapid.T) (any, []byte) {
 		h := headRow{Incarnation: rapid.String().Draw(t, "inc"), Head: Head{Version: rapid.Uint64().Draw(t, "v"), ManifestKey: rapid.String().Draw(t, "m"),
 			ManifestChecksum: rapid.Uint64().Draw(t, "sum"), ManifestSize: 5, LanceVersion: 1<<63 | 5, CommitID: "c", CreatedMS: -4,
-			GCEpoch: rapid.Uint64().Draw(t, "epoch"), Oldest: rapid.Uint64().Draw(t, "oldest")}}
+			GCEpoch: rapid.Uint64().Draw(t, "epoch"), Oldest: rapid.Uint64().Draw(t, "oldest"),
+			Written: rapid.Int64().Draw(t, "written"), Freed: rapid.Int64().Draw(t, "freed"), TagBytes: 6}}
 		for range rapid.IntRange(0, 3).Draw(t, "n") {
 			h.Head.Applied = append(h.Head.Applied, rapid.Uint64().Draw(t, "a"))
 			h.Recent = append(h.Recent, Head{Version: 3, CommitID: rapid.String().Draw(t, "c")})
@@ -43,7 +44,7 @@ var codecs = map[string]struct {
 		for range rapid.IntRange(0, 3).Draw(t, "n") {
 			tags = append(tags, Tag{Name: rapid.String().Draw(t, "name"), ID: "i", Version: rapid.Uint64().Draw(t, "v"), ManifestKey: "m",
 				ManifestChecksum: rapid.Uint64().Draw(t, "sum"), ManifestSize: 9, LanceVersion: 1<<63 | 3, Applied: []uint64{1, rapid.Uint64().Draw(t, "a")},
-				CreatedMS: -1, ExpiresMS: rapid.Int64().Draw(t, "expires"), Protect: rapid.Bool().Draw(t, "protect"), Comment: rapid.String().Draw(t, "comment")})
+				CreatedMS: -1, ExpiresMS: rapid.Int64().Draw(t, "expires"), Protect: rapid.Bool().Draw(t, "protect"), Comment: rapid.String().Draw(t, "comment"), Exclusive: rapid.Int64().Draw(t, "exclusive")})
 		}
 		return tags, encodeTags(tags)
 	}, func(r row) (any, error) { return decodeTags(r) }},
@@ -53,7 +54,7 @@ var codecs = map[string]struct {
 		return o, encodeObject(o)
 	}, func(r row) (any, error) { return decodeObject(r) }},
 	"namespace": {func(t *rapid.T) (any, []byte) {
-		n := Namespace{ID: "id", Name: rapid.String().Draw(t, "name"), Objects: 3, CreatedMS: 5}
+		n := Namespace{ID: "id", Name: rapid.String().Draw(t, "name"), Objects: 3, CreatedMS: 5, Definition: rapid.SliceOf(rapid.Byte()).Draw(t, "def")}
 		return n, encodeNamespace(n)
 	}, func(r row) (any, error) { return decodeNamespace(r) }},
 	"progress": {func(t *rapid.T) (any, []byte) {

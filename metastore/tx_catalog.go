@@ -34,8 +34,11 @@ func (s *db) CatalogRevision(ctx context.Context) (uint64, error) {
 	return decodeUint(r)
 }
 
-func (s *db) CreateNamespace(ctx context.Context, name string) (created bool, err error) {
+func (s *db) CreateNamespace(ctx context.Context, name string, definition []byte) (created bool, err error) {
 	if err := checkName("namespace", name); err != nil {
+		return false, err
+	}
+	if err := checkDefinition(name, definition); err != nil {
 		return false, err
 	}
 	id := s.ids.ULID()
@@ -53,12 +56,37 @@ func (s *db) CreateNamespace(ctx context.Context, name string) (created bool, er
 		if err != nil {
 			return err
 		}
-		t.put(nsKey(name), encodeNamespace(Namespace{ID: id, Name: name, CreatedMS: now / 1000}))
+		t.put(nsKey(name), encodeNamespace(Namespace{ID: id, Name: name, CreatedMS: now / 1000, Definition: definition}))
 		created = true
 		_, err = countUp(t, keyCatalog)
 		return err
 	})
 	return created, err
+}
+
+func (s *db) UpdateNamespace(ctx context.Context, name string, expect, definition []byte) error {
+	if err := checkDefinition(name, definition); err != nil {
+		return err
+	}
+	return s.update(ctx, "update_namespace", func(t *tx) error {
+		if err := t.load(nsKey(name), keyCatalog); err != nil {
+			return err
+		}
+		ns, err := getNamespace(t, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case bytes.Equal(ns.Definition, definition):
+			return nil // also our own earlier try
+		case !bytes.Equal(ns.Definition, expect):
+			return fail.New(fail.Conflict, "the options of namespace %q changed meanwhile", ns.Name).WithHint("Read them again and repeat the change.")
+		}
+		ns.Definition = definition
+		t.put(nsKey(name), encodeNamespace(ns))
+		_, err = countUp(t, keyCatalog)
+		return err
+	})
 }
 
 func (s *db) DropNamespace(ctx context.Context, name string) error {

@@ -13,6 +13,8 @@ func checkCommit(req CommitRequest) error {
 		return fail.Bug("commit of version %d on version %d", req.Head.Version, req.ExpectVersion)
 	case req.Head.CommitID == "":
 		return fail.Bug("commit without a commit id")
+	case req.Added < 0:
+		return fail.Bug("commit that adds %d bytes", req.Added)
 	case len(req.Head.Applied) > MaxPartitions || len(req.Fences) > 16:
 		return fail.Bug("commit with %d partitions and %d fences", len(req.Head.Applied), len(req.Fences))
 	}
@@ -108,6 +110,7 @@ func (s *db) putHead(t *tx, cur headRow, req CommitRequest) (Head, error) {
 	head.CreatedMS = max(now/1000, cur.Head.CreatedMS)
 	head.Applied = slices.Clone(req.Head.Applied)
 	head.GCEpoch, head.Oldest = cur.Head.GCEpoch, cur.Head.Oldest
+	head.Written, head.Freed, head.TagBytes = cur.Head.Written+req.Added, cur.Head.Freed, cur.Head.TagBytes
 	for p, upTo := range head.Applied {
 		if err := applyPartition(t, req, p, upTo); err != nil {
 			return Head{}, err

@@ -1,6 +1,7 @@
 package metastore
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -21,15 +22,19 @@ func (s *db) updateHead(ctx context.Context, name string, objectID uint64, fn fu
 		if err != nil {
 			return err
 		}
-		before := h.Head
 		if err := fn(t, &h); err != nil {
 			return err
 		}
-		if h.Head.GCEpoch != before.GCEpoch || h.Head.Oldest != before.Oldest {
-			t.put(key, encodeHead(h))
-		}
+		putChanged(t, r, encodeHead(h))
 		return nil
 	})
+}
+
+// putChanged writes a row unless it has that value.
+func putChanged(t *tx, r row, value []byte) {
+	if !bytes.Equal(r.value, value) {
+		t.put(r.key, value)
+	}
 }
 
 func (s *db) BumpGCEpoch(ctx context.Context, objectID uint64) (uint64, error) {
@@ -58,6 +63,33 @@ func (s *db) ReleaseManifests(ctx context.Context, objectID, oldest uint64) erro
 				objectID, h.Head.Version, oldest)
 		}
 		h.Head.Oldest = max(h.Head.Oldest, oldest)
+		return nil
+	})
+}
+
+// CountBytes implements [Store].
+func (s *db) CountBytes(ctx context.Context, objectID uint64, c Count) error {
+	return s.update(ctx, "count_bytes", func(t *tx) error {
+		if err := t.load(headKey(objectID), tagsKey(objectID)); err != nil {
+			return err
+		}
+		h, tags, err := tagged(t, objectID)
+		if err != nil {
+			return err
+		}
+		h.Head.Freed, h.Head.TagBytes = max(h.Head.Freed, c.Freed), c.TagBytes
+		r, _ := t.peek(headKey(objectID))
+		putChanged(t, r, encodeHead(h))
+		if len(tags) == 0 {
+			return nil
+		}
+		for i := range tags {
+			if n, ok := c.Tags[tags[i].ID]; ok {
+				tags[i].Exclusive = n
+			}
+		}
+		r, _ = t.peek(tagsKey(objectID))
+		putChanged(t, r, encodeTags(tags))
 		return nil
 	})
 }

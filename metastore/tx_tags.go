@@ -36,7 +36,7 @@ func (s *db) CreateTag(ctx context.Context, req TagRequest) (Tag, error) {
 		req.Limit = MaxTags
 	}
 	tag := req.Tag
-	tag.ID, tag.Applied = s.ids.ULID(), slices.Clone(tag.Applied)
+	tag.ID, tag.Applied, tag.Exclusive = s.ids.ULID(), slices.Clone(tag.Applied), -1
 	err := s.update(ctx, "create_tag", func(t *tx) error {
 		if err := t.load(headKey(req.ObjectID), tagsKey(req.ObjectID), keyClock); err != nil {
 			return err

@@ -43,6 +43,8 @@ type Namespace struct {
 	Name      string // as declared
 	Objects   int    // in it now
 	CreatedMS int64
+	// Definition is what its options are; opaque here.
+	Definition []byte
 }
 
 // Object is an entry of the catalog. The definition is opaque here.
@@ -122,7 +124,15 @@ type Head struct {
 	//
 	//	Oldest ≤ Version
 	Oldest uint64
+	// Written are the bytes of all files that commits have added. Freed are those of
+	// them that neither a retained version nor a tag needs any more, and TagBytes those
+	// that only tags need, each as the last Count said. Only Written moves by Commit.
+	Written, Freed, TagBytes int64
 }
+
+// Bytes is the size of what the object's versions and tags keep: as it was counted
+// last, and what was written since.
+func (h Head) Bytes() int64 { return max(0, h.Written-h.Freed) }
 
 // Tag is a name for one manifest of an object, which it keeps. It never moves.
 type Tag struct {
@@ -140,9 +150,21 @@ type Tag struct {
 	// Protect: as long as the tag exists, its object cannot be dropped.
 	Protect bool
 	Comment string
+	// Exclusive are the bytes of the files that the tag keeps and no retained version,
+	// as the last Count said; below 0 before. Files that several tags keep count for
+	// each of them.
+	Exclusive int64
 }
 
-// TagRequest asks for a tag; its ID and CreatedMS are assigned.
+// Count is what garbage collection has found of an object's files.
+type Count struct {
+	// Freed and TagBytes are those of [Head].
+	Freed, TagBytes int64
+	// Tags are the exclusive bytes of tags, by their ids.
+	Tags map[string]int64
+}
+
+// TagRequest asks for a tag; its ID, CreatedMS and Exclusive are assigned.
 type TagRequest struct {
 	ObjectID    uint64
 	Incarnation string
@@ -238,12 +260,14 @@ type CommitRequest struct {
 	ObjectID      uint64
 	Incarnation   string
 	ExpectVersion uint64 // Head.Version that the new manifest was built on
-	Head          Head   // Version = ExpectVersion + 1; CommitID unique per attempt; GCEpoch and Oldest are not looked at
+	Head          Head   // Version = ExpectVersion + 1; CommitID unique per attempt; GCEpoch, Oldest and the bytes are not looked at
 	// GCEpoch is Head.GCEpoch as it was before the first file of the commit was
 	// written. One pass of garbage collection may have begun since, not two: the
 	// second deletes files that it takes for nobody's.
 	GCEpoch uint64
-	Fences  []Fence
+	// Added are the bytes of the files that are new with the version.
+	Added  int64
+	Fences []Fence
 }
 
 // CatalogChange is a set of changes that take effect together. It names each
@@ -301,8 +325,12 @@ type Store interface {
 	// Close stops the store. Operations after it give Unavailable.
 	Close() error
 
-	// CreateNamespace makes the namespace and reports whether it is new.
-	CreateNamespace(ctx context.Context, name string) (created bool, err error)
+	// CreateNamespace makes the namespace and reports whether it is new; one that is
+	// there keeps its definition.
+	CreateNamespace(ctx context.Context, name string, definition []byte) (created bool, err error)
+	// UpdateNamespace replaces the definition if it still is the expected one, else
+	// Conflict.
+	UpdateNamespace(ctx context.Context, name string, expect, definition []byte) error
 	// DropNamespace removes an empty namespace.
 	DropNamespace(ctx context.Context, name string) error
 	// ListNamespaces returns all, ordered by lower-cased name.
@@ -369,6 +397,8 @@ type Store interface {
 	// ReleaseManifests lets the versions below oldest go, but for those that tags
 	// name: Head.Oldest rises to it, and never falls. OutOfRange above the head.
 	ReleaseManifests(ctx context.Context, objectID, oldest uint64) error
+	// CountBytes notes what was counted. Freed only rises; tags that are gone are passed over.
+	CountBytes(ctx context.Context, objectID uint64, c Count) error
 
 	// CreateTag adds a tag of a version that is retained or that another tag names,
 	// as that one transaction sees them; else SnapshotExpired. DuplicateObject when

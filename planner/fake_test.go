@@ -55,7 +55,13 @@ func (c *fakeCatalog) ByID(_ context.Context, id uint64) (*schema.Object, error)
 	return nil, fail.New(fail.UndefinedTable, "object %d does not exist", id)
 }
 
-func (c *fakeCatalog) Namespaces(context.Context) ([]string, error) { return c.namespaces, nil }
+func (c *fakeCatalog) Namespaces(context.Context) ([]catalog.Namespace, error) {
+	var out []catalog.Namespace
+	for _, n := range c.namespaces {
+		out = append(out, catalog.Namespace{Name: n, Options: map[string]string{}})
+	}
+	return out, nil
+}
 
 func (c *fakeCatalog) Objects(_ context.Context, ns string) ([]*schema.Object, error) {
 	var out []*schema.Object

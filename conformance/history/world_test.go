@@ -136,7 +136,7 @@ func newWorld(ctx context.Context, seed uint64) (*world, error) {
 	}
 	w.reader = wal.New(w.objects, w.observer, clk, ids, wal.Options{})
 	obj := docs(1 + rng.IntN(3))
-	if _, err := w.observer.CreateNamespace(ctx, obj.Namespace); err != nil {
+	if _, err := w.observer.CreateNamespace(ctx, obj.Namespace, nil); err != nil {
 		return nil, err
 	}
 	row, err := w.observer.CreateObject(ctx, metastore.Object{Namespace: obj.Namespace, Name: obj.Name,

@@ -14,7 +14,7 @@ var masks = []struct {
 	pattern *regexp.Regexp
 	with    string
 }{
-	{regexp.MustCompile(`"(query_id|elapsed_ms|id|unapplied_records|unapplied_bytes)":[0-9.]+`), `"$1":0`},
+	{regexp.MustCompile(`"(query_id|elapsed_ms|id|unapplied_records|unapplied_bytes|used_bytes)":[0-9.]+`), `"$1":0`},
 	{regexp.MustCompile(`v1:[A-Za-z0-9_-]+`), `v1:…`},
 	{regexp.MustCompile(`Loam-Unapplied-Records: [0-9]+`), `Loam-Unapplied-Records: 0`},
 	{regexp.MustCompile(`(\.\d{6})\d{2,}`), `$1`}, // the last digits of scores are the processor's

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,26 +33,38 @@ type namespaceJSON struct {
 	Tables      []string `json:"tables,omitempty"`
 	Streams     []string `json:"streams,omitempty"`
 	Views       []string `json:"views,omitempty"`
+
+	Options map[string]string `json:"options,omitempty"`
+	// Storage is what it holds; only where one namespace is described.
+	Storage *storageJSON `json:"storage,omitempty"`
+}
+
+// storageJSON is what a namespace holds, in bytes.
+type storageJSON struct {
+	Used         int64 `json:"used_bytes"`
+	TagExclusive int64 `json:"tag_exclusive_bytes"`
+	Quota        int64 `json:"quota_bytes,omitempty"`
 }
 
 func (a *api) listNamespaces(ctx context.Context, w *answer, _ *http.Request) error {
-	names, err := a.engine.Catalog().Namespaces(ctx)
+	list, err := a.engine.Catalog().Namespaces(ctx)
 	if err != nil {
 		return err
 	}
 	out := []namespaceJSON{}
-	for _, n := range names {
-		out = append(out, namespaceJSON{Name: n})
+	for _, n := range list {
+		out = append(out, namespaceJSON{Name: n.Name, Options: n.Options})
 	}
 	return writeValue(w, http.StatusOK, object{"namespaces": out})
 }
 
 // namespaceNamed is the declared spelling of a namespace.
 func (a *api) namespaceNamed(ctx context.Context, name string) (string, error) {
-	names, err := a.engine.Catalog().Namespaces(ctx)
+	list, err := a.engine.Catalog().Namespaces(ctx)
 	if err != nil {
 		return "", err
 	}
+	names := catalog.Names(list)
 	if slices.Contains(names, name) {
 		return name, nil
 	}
@@ -92,6 +105,16 @@ func (a *api) describeNamespace(ctx context.Context, w *answer, r *http.Request)
 			out.Views = append(out.Views, o.Name)
 		}
 	}
+	usage, err := a.engine.Usage(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range usage {
+		if u.Name == ns {
+			out.Options = u.Options
+			out.Storage = &storageJSON{Used: u.Bytes, TagExclusive: u.TagBytes, Quota: u.Quota}
+		}
+	}
 	return writeValue(w, http.StatusOK, out)
 }
 
@@ -103,8 +126,10 @@ func (a *api) createNamespace(ctx context.Context, w *answer, r *http.Request) e
 	var in struct {
 		Name        string `json:"name"`
 		IfNotExists bool   `json:"if_not_exists"`
+
+		Options map[string]json.RawMessage `json:"options"`
 	}
-	if err := scan.Strict(data, &in, []string{"name", "if_not_exists"}); err != nil {
+	if err := scan.Strict(data, &in, []string{"name", "if_not_exists", "options"}); err != nil {
 		return err
 	}
 	if in.Name == "" {
@@ -115,7 +140,12 @@ func (a *api) createNamespace(ctx context.Context, w *answer, r *http.Request) e
 	if in.IfNotExists {
 		q.add("IF NOT EXISTS ")
 	}
-	if err := a.ddl(ctx, q.add(quoteName(in.Name))); err != nil {
+	options, err := optionList(in.Options)
+	if err != nil {
+		return err
+	}
+	q.add(quoteName(in.Name)).with(options)
+	if err := a.ddl(ctx, q); err != nil {
 		return err
 	}
 	return writeValue(w, http.StatusCreated, namespaceJSON{Name: in.Name})

@@ -262,16 +262,9 @@ func (f *fieldJSON) translate(q *query) error {
 
 // options writes WITH.
 func (in *newObject) options(q *query) error {
-	list := map[string]string{}
-	for name, raw := range in.Options {
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
-		if !word.MatchString(name) {
-			return fail.New(fail.InvalidParameter, "there is no option %.60q", name)
-		}
-		list[name] = loam.QuoteText(text)
+	list, err := optionList(in.Options)
+	if err != nil {
+		return err
 	}
 	if in.Partitions != nil {
 		list["partitions"] = strconv.FormatInt(int64(*in.Partitions), 10)
@@ -279,13 +272,34 @@ func (in *newObject) options(q *query) error {
 	if in.Dynamic != nil {
 		list["dynamic"] = strconv.FormatBool(*in.Dynamic)
 	}
+	q.with(list)
+	return nil
+}
+
+// optionList are options as SQL, by name.
+func optionList(options map[string]json.RawMessage) (map[string]string, error) {
+	list := map[string]string{}
+	for name, raw := range options {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		if !word.MatchString(name) {
+			return nil, fail.New(fail.InvalidParameter, "there is no option %.60q", name)
+		}
+		list[name] = loam.QuoteText(text)
+	}
+	return list, nil
+}
+
+// with adds WITH and the options, if there are any.
+func (q *query) with(list map[string]string) {
 	for i, name := range slices.Sorted(maps.Keys(list)) {
 		q.add([]string{" WITH (", ", "}[min(i, 1)], name, " = ", list[name])
 	}
 	if len(list) > 0 {
 		q.add(")")
 	}
-	return nil
 }
 
 func (a *api) dropObject(kind schema.Kind) serving {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/flightsql/access"
 	"github.com/loamdb/loam/flightsql/internal/engine"
 	"github.com/loamdb/loam/flightsql/internal/enginetest"
@@ -309,13 +310,22 @@ func TestProbesAndMetrics(t *testing.T) {
 	if r := s.sql(`{"sql":"q"}`, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("ann:x"))); r.StatusCode != 200 {
 		t.Errorf("with credentials: %d", r.StatusCode)
 	}
+	fake.Held = []loam.Usage{{Namespace: catalog.Namespace{Name: "ml"}, Bytes: 70, TagBytes: 30, Quota: 90}, {Namespace: catalog.Namespace{Name: "public"}, Bytes: 5}}
 	r := s.do("GET", "/metrics", "")
-	for _, line := range []string{`loam_http_requests_total{route="POST /v1/sql",status="200"} 1`, `loam_http_requests_total{route="POST /v1/sql",status="401"} 1`} {
+	for _, line := range []string{`loam_namespace_bytes{namespace="ml"} 70`, `loam_namespace_bytes{namespace="public"} 5`,
+		`loam_tag_exclusive_bytes{namespace="ml"} 30`, `loam_namespace_quota_bytes{namespace="ml"} 90`,
+		`loam_http_requests_total{route="POST /v1/sql",status="200"} 1`, `loam_http_requests_total{route="POST /v1/sql",status="401"} 1`} {
 		if !strings.Contains(r.body, line) {
 			t.Errorf("no %s in\n%s", line, r.body)
 		}
 	}
+	if strings.Contains(r.body, `loam_namespace_quota_bytes{namespace="public"}`) {
+		t.Error("a quota that there is not")
+	}
 	fake.Unready = errors.New("the metastore is away")
+	if r := s.do("GET", "/metrics", ""); r.StatusCode != 200 || !strings.Contains(r.body, "loam_http_requests_total") || strings.Contains(r.body, "loam_namespace_bytes{") {
+		t.Errorf("metrics without a metastore: %d %s", r.StatusCode, r.body)
+	}
 	if r := s.do("GET", "/readyz", ""); r.StatusCode != 503 {
 		t.Errorf("not ready: %d %s", r.StatusCode, r.body)
 	}

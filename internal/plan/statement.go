@@ -64,6 +64,19 @@ type Delete struct {
 type CreateNamespace struct {
 	Namespace   string
 	IfNotExists bool
+	Options     map[string]string
+}
+
+// AlterNamespace changes options of a namespace.
+type AlterNamespace struct {
+	Namespace string
+	Options   []NamespaceOption // in the order in which they take effect
+}
+
+// NamespaceOption is an option and its new value; nil takes it away.
+type NamespaceOption struct {
+	Name  string
+	Value *string
 }
 
 // DropNamespace removes a namespace; with Cascade also what is in it, and the
@@ -179,6 +192,7 @@ func (*Insert) statement()          {}
 func (*Update) statement()          {}
 func (*Delete) statement()          {}
 func (*CreateNamespace) statement() {}
+func (*AlterNamespace) statement()  {}
 func (*DropNamespace) statement()   {}
 func (*CreateObject) statement()    {}
 func (*DropObjects) statement()     {}

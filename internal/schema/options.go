@@ -20,7 +20,7 @@ func ParseDuration(v string) (time.Duration, error) {
 var byteUnits = []struct {
 	suffix string
 	factor int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"", 1}}
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"", 1}}
 
 // ParseBytes reads the value of an option that is a size: a number with an
 // optional unit, such as 64MiB.

@@ -25,8 +25,9 @@ func Partition(key string, partitions int) int {
 }
 
 // Append makes the rows durable and visible, all or none, and returns the token
-// that covers them. Errors: BacklogFull with RetryAfter; CommitUnknown when the
-// outcome could not be learned; UndefinedTable when the object was dropped.
+// that covers them. Errors: BacklogFull with RetryAfter; DiskFull when the namespace's
+// quota is used up; CommitUnknown when the outcome could not be learned; UndefinedTable
+// when the object was dropped.
 func (c *Collection) Append(ctx context.Context, r *Rows) (snapshot.Token, error) {
 	got, err := c.Send(ctx, r, nil)
 	return got.Token, err
@@ -72,6 +73,9 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64, p *me
 		return Receipt{}, err
 	}
 	blocks, err := c.blocks(obj, r)
+	if err == nil {
+		err = c.admitBytes(ctx, r, blocks)
+	}
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -316,4 +320,17 @@ func (c *Collection) admit() error {
 		c.Object().Name, b.Records, b.Bytes, c.opt.MaxUnappliedRecords, c.opt.MaxUnappliedBytes)
 	e.RetryAfter = time.Second
 	return e.WithHint("Retry after %s.", e.RetryAfter)
+}
+
+// admitBytes refuses rows that the namespace has no room for. What only deletes is
+// never refused: it makes room.
+func (c *Collection) admitBytes(ctx context.Context, r *Rows, blocks []block) error {
+	if c.deps.Admit == nil || !r.adds() {
+		return nil
+	}
+	n := int64(0)
+	for i := range blocks {
+		n += blocks[i].log.Bytes
+	}
+	return c.deps.Admit(ctx, c.origin.Namespace, n)
 }

@@ -26,6 +26,9 @@ type Deps struct {
 	// Describe reads an object's newest description, where other nodes may change it:
 	// records in the log may be of a schema that this node has not seen. Nil: nobody else.
 	Describe func(ctx context.Context, id uint64) (*schema.Object, error)
+	// Admit says why bytes of rows cannot be written into an object of a namespace, and
+	// counts them when it does not: the namespace's quota. Nil: nothing is refused.
+	Admit func(ctx context.Context, namespace string, bytes int64) error
 	// Cache is what all of them read through; nil gives each collection its own, of
 	// the default budget.
 	Cache *Cache

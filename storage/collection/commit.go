@@ -187,7 +187,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	}
 	fault.Point("commit/manifest written")
 	head, err := c.deps.Meta.Commit(ctx, metastore.CommitRequest{
-		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences, GCEpoch: ch.epoch,
+		ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, ExpectVersion: base.manifest.Version, Fences: fences, GCEpoch: ch.epoch, Added: m.added(base.manifest) + ref.Size,
 		Head: metastore.Head{Version: m.Version, ManifestKey: ref.Key, ManifestChecksum: ref.Checksum, ManifestSize: ref.Size,
 			LanceVersion: m.LanceVersion, CommitID: m.CommitID, Applied: m.Applied},
 	})

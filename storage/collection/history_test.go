@@ -51,7 +51,7 @@ func newChronicle(t *testing.T) *chronicle {
 	meta := metastore.NewMem(clk, ids, metastore.Options{})
 	b := &bench{t: t, obj: obj, deps: Deps{Objects: store, Meta: meta, IDs: ids, Clock: clk, Log: wal.New(store, meta, clk, ids, wal.Options{})}}
 	t.Cleanup(func() { _ = b.deps.Log.Close() })
-	_, err := meta.CreateNamespace(ctx, obj.Namespace)
+	_, err := meta.CreateNamespace(ctx, obj.Namespace, nil)
 	b.must(err)
 	row, err := meta.CreateObject(ctx, metastore.Object{Namespace: obj.Namespace, Name: obj.Name, Partitions: obj.Partitions})
 	b.must(err)

@@ -39,7 +39,7 @@ func (c *Collection) CheckRows(r *Rows) error { return c.checkRecords(c.Object()
 // AppendLinked appends a batch of a link: the rows of all parts, each of another
 // object, are durable and visible and the link is moved, or none of it. Without
 // parts only the link moves. Parts are named in the order of their ids. Errors:
-// Conflict with metastore's reasons; BacklogFull with RetryAfter; CommitUnknown;
+// Conflict with metastore's reasons; BacklogFull with RetryAfter; DiskFull at the quota; CommitUnknown;
 // TooLarge when the batch is more than one write of the log takes.
 func AppendLinked(ctx context.Context, log *wal.Log, parts []Linked, a *metastore.Advance) error {
 	var blocks []linkedBlock
@@ -61,6 +61,9 @@ func AppendLinked(ctx context.Context, log *wal.Log, parts []Linked, a *metastor
 			return err
 		}
 		more, err := c.blocks(obj, rows)
+		if err == nil {
+			err = c.admitBytes(ctx, rows, more)
+		}
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func newBench(t testing.TB, obj *schema.Object, opt Options) *bench {
 	store := object.NewMem()
 	meta := metastore.NewMem(clk, ids, metastore.Options{})
 	ctx := context.Background()
-	if _, err := meta.CreateNamespace(ctx, obj.Namespace); err != nil {
+	if _, err := meta.CreateNamespace(ctx, obj.Namespace, nil); err != nil {
 		t.Fatal(err)
 	}
 	row, err := meta.CreateObject(ctx, metastore.Object{Namespace: obj.Namespace, Name: obj.Name, Kind: string(obj.Kind), Partitions: obj.Partitions, Definition: []byte("{}")})

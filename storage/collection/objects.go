@@ -63,6 +63,21 @@ func (m *Manifest) Objects() []StoredObject {
 	return out
 }
 
+// added are the bytes of the objects that m refers to and base does not.
+func (m *Manifest) added(base *Manifest) int64 {
+	old := map[string]bool{}
+	for _, o := range base.Objects() {
+		old[o.Key] = true
+	}
+	n := int64(0)
+	for _, o := range m.Objects() {
+		if !old[o.Key] {
+			n += max(0, o.Size)
+		}
+	}
+	return n
+}
+
 // Prefix is where everything that an object owns lies, and nothing else. Ids are
 // never reused.
 func Prefix(objectID uint64) string { return fmt.Sprintf("objects/%d/", objectID) }

@@ -80,6 +80,11 @@ func (id Identity) key() string {
 // Len is the number of records that the batch takes in the log.
 func (r *Rows) Len() int { return len(r.Keys) + len(r.Gone) + r.tableRows() }
 
+// adds reports whether a row of the batch is not a delete.
+func (r *Rows) adds() bool {
+	return r.tableRows() > 0 || len(r.Keys) > 0 && (r.Delete == nil || slices.Contains(r.Delete, false))
+}
+
 func (r *Rows) tableRows() int {
 	if len(r.Keys) > 0 {
 		return 0

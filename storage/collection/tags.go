@@ -14,6 +14,8 @@ type TagSpec struct {
 	ExpiresMS int64 // on the metastore's clock; 0: never
 	Protect   bool
 	Comment   string
+	// Limit is how many tags the object's namespace allows; 0: as many as the object's option.
+	Limit int
 }
 
 // CreateTag names a version that is kept. Errors: those of
@@ -37,7 +39,11 @@ func (c *Collection) CreateTag(ctx context.Context, version uint64, spec TagSpec
 	}
 	tag := metastore.Tag{Name: spec.Name, Version: version, ManifestKey: at.Key, ManifestChecksum: at.Checksum, ManifestSize: at.Size,
 		LanceVersion: m.LanceVersion, Applied: at.Applied, ExpiresMS: spec.ExpiresMS, Protect: spec.Protect, Comment: spec.Comment}
-	return c.deps.Meta.CreateTag(ctx, metastore.TagRequest{ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, Tag: tag, Limit: c.opt.MaxTags})
+	limit := c.opt.MaxTags
+	if spec.Limit > 0 {
+		limit = min(limit, spec.Limit)
+	}
+	return c.deps.Meta.CreateTag(ctx, metastore.TagRequest{ObjectID: c.origin.ID, Incarnation: c.origin.Incarnation, Tag: tag, Limit: limit})
 }
 
 // DropTag removes a tag. Errors: UndefinedTag, with the name that may have been meant.

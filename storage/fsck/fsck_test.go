@@ -42,7 +42,7 @@ func newRig(t testing.TB, seed int64) *rig {
 	log := wal.New(g.store, meta, clk, ids, wal.Options{})
 	t.Cleanup(func() { _ = log.Close() })
 	g.deps = collection.Deps{Objects: g.store, Meta: meta, Log: log, IDs: ids, Clock: clk}
-	_, err := meta.CreateNamespace(g.ctx, "public")
+	_, err := meta.CreateNamespace(g.ctx, "public", nil)
 	g.must(err)
 	return g
 }

@@ -33,9 +33,8 @@ type entry struct {
 	mu  sync.Mutex // held by the one pass that runs; guards mem
 	mem Memory
 
-	stateMu   sync.Mutex // guards the fields below
-	state     State
-	exclusive map[string]int64
+	stateMu sync.Mutex // guards the field below
+	state   State
 }
 
 // State is what the passes of this node over one object have done.
@@ -76,21 +75,6 @@ func (c *Collector) State(id uint64) State {
 	return e.state
 }
 
-// TagBytes are the bytes that only tags of the object keep, by the key of the
-// tagged manifest, as the last pass of this node counted them (see
-// [Memory.Exclusive]). The caller must not change it.
-func (c *Collector) TagBytes(id uint64) map[string]int64 {
-	c.mu.Lock()
-	e := c.byID[id]
-	c.mu.Unlock()
-	if e == nil {
-		return nil
-	}
-	e.stateMu.Lock()
-	defer e.stateMu.Unlock()
-	return e.exclusive
-}
-
 // Pass runs one pass over the files of an object, or of a dropped one's id. An
 // error ends it; what it has deleted was nobody's.
 func (c *Collector) Pass(ctx context.Context, id uint64) (Stats, error) {
@@ -98,6 +82,11 @@ func (c *Collector) Pass(ctx context.Context, id uint64) (Stats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err := c.run(ctx, id, &e.mem)
+	if n := e.mem.Count(); err == nil && n != nil {
+		if err = c.deps.Meta.CountBytes(ctx, id, *n); fail.Is(err, fail.UndefinedTable) {
+			err = nil // dropped meanwhile: the next pass will see it
+		}
+	}
 	stats := e.mem.Stats()
 	now, nowErr := c.deps.Meta.Now(ctx)
 	e.stateMu.Lock()
@@ -108,7 +97,6 @@ func (c *Collector) Pass(ctx context.Context, id uint64) (Stats, error) {
 	case nowErr == nil:
 		e.state.LastMS = now
 	}
-	e.exclusive = e.mem.Exclusive()
 	e.state.Passes++
 	e.state.Deleted += stats.Deleted
 	e.state.DeletedBytes += stats.DeletedBytes
@@ -207,11 +195,10 @@ func (c *Collector) list(ctx context.Context, id uint64) ([]File, error) {
 }
 
 func rootOf(r metastore.Root) Root {
-	out := Root{Epoch: r.Head.GCEpoch, Version: r.Head.Version, Oldest: r.Head.Oldest,
+	out := Root{Epoch: r.Head.GCEpoch, Version: r.Head.Version, Oldest: r.Head.Oldest, Written: r.Head.Written,
 		Head: collection.ManifestRef{Key: r.Head.ManifestKey, Checksum: r.Head.ManifestChecksum, Size: r.Head.ManifestSize}}
 	for _, t := range r.Tags {
-		out.Mirrors = append(out.Mirrors, collection.MirrorKeys(r.ObjectID, t.Name)...)
-		out.Tags = append(out.Tags, Tag{Version: t.Version, Ref: collection.ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize}})
+		out.Tags = append(out.Tags, Tag{ID: t.ID, Version: t.Version, Ref: collection.ManifestRef{Key: t.ManifestKey, Checksum: t.ManifestChecksum, Size: t.ManifestSize}})
 	}
 	return out
 }
@@ -219,7 +206,7 @@ func rootOf(r metastore.Root) Root {
 func manifestOf(x *collection.Manifest) Manifest {
 	out := Manifest{Version: x.Version, Parent: x.ParentRef()}
 	for _, o := range x.Objects() {
-		out.Keys = append(out.Keys, o.Key)
+		out.Files = append(out.Files, File{o.Key, max(0, o.Size)})
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/collection"
 )
 
@@ -41,12 +42,13 @@ type Root struct {
 	Head    collection.ManifestRef
 	Oldest  uint64
 	Tags    []Tag
-	// Mirrors are the files that show the tags to other engines.
-	Mirrors []string
+	// Written are the bytes of all files that commits have added.
+	Written int64
 }
 
 // Tag is a version that is kept by a name.
 type Tag struct {
+	ID      string
 	Version uint64
 	Ref     collection.ManifestRef
 }
@@ -55,7 +57,7 @@ type Tag struct {
 type Manifest struct {
 	Version uint64
 	Parent  collection.ManifestRef
-	Keys    []string // of the files that it refers to, without itself
+	Files   []File // that it refers to, without itself
 }
 
 // Stats say what the last pass that ended has left.
@@ -74,7 +76,7 @@ type Stats struct {
 // losing the memory costs a pass, never a file.
 //
 //	condemned[f] = e  ⇒  f was listed, and unmarked, before the epoch rose to e
-//	newest[f] = v     ⇒  v is the newest version of the line up to upto that refers to f
+//	newest[f] = v     ⇒  v.version is the newest of the line up to upto that refers to f
 type Memory struct {
 	// Keep tells the files that stay as long as the object does; nil: none.
 	Keep func(key string) bool
@@ -84,13 +86,18 @@ type Memory struct {
 	// often, and builders would have half the time.
 	seen      uint64
 	condemned map[string]uint64
-	newest    map[string]uint64
+	newest    map[string]mark
 	upto      uint64
-	uptoKey   string              // of the manifest of version upto
-	tagged    map[string][]string // files by the key of a tagged manifest
-	exclusive map[string]int64    // bytes by the key of a tagged manifest
+	uptoKey   string            // of the manifest of version upto
+	tagged    map[string][]File // by the key of a tagged manifest
 
 	pass pass
+}
+
+// mark is what the line of versions says of a file.
+type mark struct {
+	version uint64
+	size    int64
 }
 
 // pass is what one pass has learned.
@@ -102,6 +109,7 @@ type pass struct {
 	epoch uint64                   // 0 before the bump
 	kill  []string
 	stats Stats
+	count *metastore.Count // once the marks are complete
 }
 
 // Begin starts a pass; one that was not finished is forgotten.
@@ -140,7 +148,7 @@ func (m *Memory) Rooted(r Root) Step {
 	}
 	m.pass.root, m.pass.next, m.pass.todo = r, collection.ManifestRef{}, nil
 	if m.newest == nil {
-		m.newest, m.tagged = map[string]uint64{}, map[string][]string{}
+		m.newest, m.tagged = map[string]mark{}, map[string][]File{}
 	}
 	if r.Version > 0 && (r.Version > m.upto || r.Head.Key != m.uptoKey) {
 		m.pass.next = r.Head
@@ -152,7 +160,7 @@ func (m *Memory) Rooted(r Root) Step {
 			m.pass.todo = append(m.pass.todo, t.Ref)
 		}
 	}
-	maps.DeleteFunc(m.tagged, func(key string, _ []string) bool { return !names[key] })
+	maps.DeleteFunc(m.tagged, func(key string, _ []File) bool { return !names[key] })
 	return m.mark()
 }
 
@@ -190,11 +198,11 @@ func (m *Memory) Read(x Manifest) Step {
 	p := &m.pass
 	if p.next.Key == "" {
 		ref := p.todo[0]
-		m.tagged[ref.Key], p.todo = append(slices.Clone(x.Keys), ref.Key), p.todo[1:]
+		m.tagged[ref.Key], p.todo = append(slices.Clone(x.Files), File{ref.Key, ref.Size}), p.todo[1:]
 		return m.mark()
 	}
-	for _, key := range append(x.Keys, p.next.Key) {
-		m.newest[key] = max(m.newest[key], x.Version)
+	for _, f := range append(x.Files, File{p.next.Key, p.next.Size}) {
+		m.newest[f.Key] = mark{max(m.newest[f.Key].version, x.Version), f.Size}
 	}
 	switch {
 	case x.Version <= 1 || x.Version <= p.root.Oldest:
@@ -209,7 +217,7 @@ func (m *Memory) Read(x Manifest) Step {
 
 // Dropped says that the object's id is not in the catalog, at a time after the listing.
 func (m *Memory) Dropped() Step {
-	m.newest, m.tagged, m.exclusive, m.upto, m.uptoKey = nil, nil, nil, 0, ""
+	m.newest, m.tagged, m.upto, m.uptoKey = nil, nil, 0, ""
 	m.pass.root = Root{}
 	return m.sentence(slices.Sorted(maps.Keys(m.pass.files)))
 }
@@ -217,24 +225,11 @@ func (m *Memory) Dropped() Step {
 // decide compares the files with the marks. A pass that finds every file marked
 // ends without a write to the metastore.
 func (m *Memory) decide() Step {
-	maps.DeleteFunc(m.newest, func(_ string, v uint64) bool { return v < m.pass.root.Oldest })
-	tagged := map[string]bool{}
-	m.exclusive = make(map[string]int64, len(m.tagged))
-	for ref, keys := range m.tagged {
-		m.exclusive[ref] = 0
-		for _, key := range keys {
-			tagged[key] = true
-			if m.newest[key] == 0 {
-				m.exclusive[ref] += m.pass.files[key]
-			}
-		}
-	}
-	for _, key := range m.pass.root.Mirrors {
-		tagged[key] = true
-	}
+	maps.DeleteFunc(m.newest, func(_ string, v mark) bool { return v.version < m.pass.root.Oldest })
+	tagged := m.weigh()
 	var unmarked []string
 	for key := range m.pass.files {
-		if m.newest[key] == 0 && !tagged[key] && (m.Keep == nil || !m.Keep(key)) {
+		if m.newest[key].version == 0 && !tagged[key] && (m.Keep == nil || !m.Keep(key)) {
 			unmarked = append(unmarked, key)
 		}
 	}
@@ -243,6 +238,34 @@ func (m *Memory) decide() Step {
 		return Step{Do: Bump}
 	}
 	return m.sentence(unmarked)
+}
+
+// weigh counts what the marks keep, and returns the files of tags.
+func (m *Memory) weigh() (tagged map[string]bool) {
+	kept := int64(0)
+	for _, v := range m.newest {
+		kept += v.size
+	}
+	tagged = map[string]bool{}
+	count := &metastore.Count{Tags: map[string]int64{}}
+	alone := map[string]int64{}
+	for ref, files := range m.tagged {
+		for _, f := range files {
+			if m.newest[f.Key].version == 0 {
+				alone[ref] += f.Size
+				if !tagged[f.Key] {
+					count.TagBytes += f.Size
+				}
+			}
+			tagged[f.Key] = true
+		}
+	}
+	for _, t := range m.pass.root.Tags {
+		count.Tags[t.ID] = alone[t.Ref.Key]
+	}
+	count.Freed = m.pass.root.Written - kept - count.TagBytes
+	m.pass.count = count
+	return tagged
 }
 
 // Bumped takes the epoch after this pass raised it. Epochs only rise.
@@ -290,18 +313,16 @@ func (m *Memory) Deleted() Step {
 }
 
 func (m *Memory) end() Step {
-	stats := m.pass.stats
-	m.pass = pass{stats: stats}
+	m.pass = pass{stats: m.pass.stats, count: m.pass.count}
 	return Step{Do: Done}
 }
 
 // Idle reports whether the last pass left nothing that another one would delete.
 func (m *Memory) Idle() bool { return len(m.condemned) == 0 }
 
-// Exclusive are the bytes of the files that no retained version refers to, and that
-// a tag keeps, by the key of the tag's manifest; nil before a pass. Files that
-// several tags keep count for each of them. The caller must not change it.
-func (m *Memory) Exclusive() map[string]int64 { return m.exclusive }
+// Count is what the pass that has just ended has found the object to keep; nil when it
+// did not come so far. Files that several tags keep count for each of them.
+func (m *Memory) Count() *metastore.Count { return m.pass.count }
 
 // errStep is the answer to a step that no pass asks for.
 func errStep(s Step) error { return fail.Bug("garbage collection has no step %q", s.Do) }

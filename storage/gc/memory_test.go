@@ -2,6 +2,7 @@ package gc
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 //	new [keep=(f …)]                 a node that remembers nothing
 //	begin                            a pass
 //	listed f …                       each file has as many bytes as its name
-//	root version=N [head=m] [oldest=N] [epoch=N] [tags=(m:N …)] [mirrors=(f …)]
+//	root version=N [head=m] [oldest=N] [epoch=N] [tags=(m:N …)] [written=N]
 //	again …                          the root, after a manifest was not there
 //	manifest version=N [parent=m] [refs=(f …)]
 //	bumped N, dropped, deleted, abort
@@ -40,13 +41,12 @@ func TestPasses(t *testing.T) {
 			}
 			return show(&m, m.Listed(files))
 		case "root", "again":
-			r := Root{Epoch: num(t, d, "epoch"), Version: num(t, d, "version"), Oldest: num(t, d, "oldest"), Head: ref(d, "head")}
+			r := Root{Epoch: num(t, d, "epoch"), Version: num(t, d, "version"), Oldest: num(t, d, "oldest"), Written: int64(num(t, d, "written")), Head: ref(d, "head")}
 			for _, tag := range many(d, "tags") {
 				key, v, _ := strings.Cut(tag, ":")
 				n, _ := strconv.ParseUint(v, 10, 64)
-				r.Tags = append(r.Tags, Tag{Version: n, Ref: collection.ManifestRef{Key: key}})
+				r.Tags = append(r.Tags, Tag{ID: tag, Version: n, Ref: collection.ManifestRef{Key: key, Size: int64(len(key))}})
 			}
-			r.Mirrors = many(d, "mirrors")
 			if d.Cmd == "root" {
 				return show(&m, m.Rooted(r))
 			}
@@ -56,7 +56,11 @@ func TestPasses(t *testing.T) {
 			}
 			return show(&m, step)
 		case "manifest":
-			return show(&m, m.Read(Manifest{Version: num(t, d, "version"), Parent: ref(d, "parent"), Keys: many(d, "refs")}))
+			x := Manifest{Version: num(t, d, "version"), Parent: ref(d, "parent")}
+			for _, key := range many(d, "refs") {
+				x.Files = append(x.Files, File{key, int64(len(key))})
+			}
+			return show(&m, m.Read(x))
 		case "bumped":
 			n, err := strconv.ParseUint(d.CmdArgs[0].Key, 10, 64)
 			if err != nil {
@@ -88,7 +92,8 @@ func many(d *datadriven.TestData, key string) []string {
 }
 
 func ref(d *datadriven.TestData, key string) collection.ManifestRef {
-	return collection.ManifestRef{Key: strings.Join(many(d, key), "")}
+	name := strings.Join(many(d, key), "")
+	return collection.ManifestRef{Key: name, Size: int64(len(name))}
 }
 
 func num(t *testing.T, d *datadriven.TestData, key string) uint64 {
@@ -126,10 +131,21 @@ func remembers(m *Memory) string {
 		out = append(out, fmt.Sprintf("condemned %s before epoch %d", key, e))
 	}
 	for key, v := range m.newest {
-		out = append(out, fmt.Sprintf("marked %s up to version %d", key, v))
+		out = append(out, fmt.Sprintf("marked %s up to version %d", key, v.version))
 	}
-	for key, refs := range m.tagged {
-		out = append(out, fmt.Sprintf("tagged %s: %s (%d B that only tags keep)", key, strings.Join(refs, " "), m.exclusive[key]))
+	for key, files := range m.tagged {
+		line := "tagged " + key + ":"
+		for _, f := range files {
+			line += " " + f.Key
+		}
+		out = append(out, line)
+	}
+	if n := m.Count(); n != nil {
+		line := fmt.Sprintf("counted: %d B freed, %d B only tags keep", n.Freed, n.TagBytes)
+		for _, tag := range slices.Sorted(maps.Keys(n.Tags)) {
+			line += fmt.Sprintf(", %s alone %d B", tag, n.Tags[tag])
+		}
+		out = append(out, line)
 	}
 	slices.Sort(out)
 	return strings.Join(append(out, ""), "\n")

@@ -53,7 +53,7 @@ func newRig(t testing.TB, faults *metastore.Faults) *rig {
 	t.Cleanup(func() { _ = log.Close() })
 	g.deps = collection.Deps{Objects: g.store, Meta: g.meta, Log: log, IDs: ids, Clock: clk}
 	g.gc = New(Deps{Meta: g.meta, Objects: g.store})
-	_, err := g.meta.CreateNamespace(g.ctx, "public")
+	_, err := g.meta.CreateNamespace(g.ctx, "public", nil)
 	g.must(err)
 	return g
 }

@@ -67,7 +67,7 @@ func newWorld(t testing.TB, seed int64, f flaw) *world {
 	w.sched = &scheduler{r: w.r}
 	w.raw = w.meta(nil)
 	w.log = wal.New(w.mem, w.raw, w.clk, w.ids, wal.Options{})
-	if _, err := w.raw.CreateNamespace(context.Background(), "public"); err != nil {
+	if _, err := w.raw.CreateNamespace(context.Background(), "public", nil); err != nil {
 		w.fail("namespace: %v", err)
 	}
 	w.create()

@@ -34,7 +34,7 @@ func benchAppend(b *testing.B, writers int) {
 	defer func() { _ = meta.Close() }()
 	l := New(store, meta, clk, ids, Options{})
 	defer func() { _ = l.Close() }()
-	if _, err := meta.CreateNamespace(ctx, "public"); err != nil {
+	if _, err := meta.CreateNamespace(ctx, "public", nil); err != nil {
 		b.Fatal(err)
 	}
 	o, err := meta.CreateObject(ctx, metastore.Object{Namespace: "public", Name: "docs", Partitions: 1})

@@ -32,7 +32,7 @@ func newCrashWorld(t *testing.T, seed uint64) *crashWorld {
 	clk := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	w := &crashWorld{cfs: object.NewCrashFS(), clk: clk, ids: clock.SeededIDs(clk, seed), acked: map[uint64]string{}, maybe: map[string]bool{}}
 	w.meta = metastore.NewMem(clk, w.ids, metastore.Options{})
-	if _, err := w.meta.CreateNamespace(ctx, "public"); err != nil {
+	if _, err := w.meta.CreateNamespace(ctx, "public", nil); err != nil {
 		t.Fatal(err)
 	}
 	var err error

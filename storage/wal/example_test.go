@@ -17,7 +17,7 @@ func Example() {
 	ids := clock.RandomIDs(clk)
 	store := object.NewMem()
 	meta := metastore.NewMem(clk, ids, metastore.Options{})
-	_, _ = meta.CreateNamespace(ctx, "public")
+	_, _ = meta.CreateNamespace(ctx, "public", nil)
 	docs, _ := meta.CreateObject(ctx, metastore.Object{Namespace: "public", Name: "docs", Partitions: 1})
 
 	log := wal.New(store, meta, clk, ids, wal.Options{})

@@ -37,7 +37,7 @@ func newWorld(t *testing.T, store object.Store, partitions int) *world {
 func (w *world) create(name string, partitions int) metastore.Object {
 	w.t.Helper()
 	ctx := context.Background()
-	if _, err := w.meta.CreateNamespace(ctx, "public"); err != nil {
+	if _, err := w.meta.CreateNamespace(ctx, "public", nil); err != nil {
 		w.t.Fatal(err)
 	}
 	o, err := w.meta.CreateObject(ctx, metastore.Object{Namespace: "public", Name: name, Kind: "collection", Partitions: partitions})

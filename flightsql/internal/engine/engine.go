@@ -22,6 +22,7 @@ type Engine interface {
 	Secret(ctx context.Context, name string, n int) ([]byte, error)
 	Ready(ctx context.Context) error
 	Functions() []expr.FuncHelp
+	Usage(ctx context.Context) ([]loam.Usage, error)
 }
 
 // Session is one client's; see [loam.Session]. Safe for concurrent use.

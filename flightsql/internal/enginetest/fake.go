@@ -36,7 +36,9 @@ type Engine struct {
 	Objects []*schema.Object
 	// Append answers AppendRecords and AppendDocuments.
 	Append func(rows int64) (loam.Ack, error)
-	// Unready, when not nil, is what Ready gives.
+	// Held is what Usage gives.
+	Held []loam.Usage
+	// Unready, when not nil, is the error of Ready and Usage.
 	Unready error
 
 	mu   sync.Mutex // guards the fields below
@@ -83,6 +85,9 @@ func (e *Engine) Ready(context.Context) error { return e.Unready }
 // Functions implements engine.Engine.
 func (e *Engine) Functions() []expr.FuncHelp { return nil }
 
+// Usage implements engine.Engine.
+func (e *Engine) Usage(context.Context) ([]loam.Usage, error) { return e.Held, e.Unready }
+
 type reader struct{ engine *Engine }
 
 // Lookup implements catalog.Reader.
@@ -106,8 +111,8 @@ func (r reader) ByID(_ context.Context, id uint64) (*schema.Object, error) {
 }
 
 // Namespaces implements catalog.Reader.
-func (r reader) Namespaces(context.Context) ([]string, error) {
-	return []string{catalog.DefaultNamespace}, nil
+func (r reader) Namespaces(context.Context) ([]catalog.Namespace, error) {
+	return []catalog.Namespace{{Name: catalog.DefaultNamespace}}, nil
 }
 
 // Objects implements catalog.Reader.

@@ -102,11 +102,11 @@ func (s *Source) schemas(ctx context.Context, b *array.RecordBuilder, cmd *pb.Co
 	if !anywhere(cmd.Catalog) {
 		return nil
 	}
-	names, err := s.Catalog.Namespaces(ctx)
+	list, err := s.Catalog.Namespaces(ctx)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(slices.Values(names)) {
+	for _, name := range slices.Sorted(slices.Values(catalog.Names(list))) {
 		if like(cmd.DbSchemaFilterPattern, name) {
 			text(b, 0, catalog.RootCatalog)
 			text(b, 1, name)

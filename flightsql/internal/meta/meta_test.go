@@ -28,8 +28,8 @@ func (o objects) Lookup(context.Context, catalog.Name, catalog.Name) (*schema.Ob
 	return nil, nil
 }
 func (o objects) ByID(context.Context, uint64) (*schema.Object, error) { return nil, nil }
-func (o objects) Namespaces(context.Context) ([]string, error) {
-	return []string{"public", "ml", "system"}, nil
+func (o objects) Namespaces(context.Context) ([]catalog.Namespace, error) {
+	return []catalog.Namespace{{Name: "public"}, {Name: "ml"}, {Name: "system"}}, nil
 }
 func (o objects) Objects(context.Context, string) ([]*schema.Object, error) { return o, nil }
 

@@ -15,6 +15,9 @@ import (
 // alter binds ALTER COLLECTION, TABLE and VIEW: the description that the object
 // has afterwards.
 func (b *Binder) alter(s *ast.AlterTable) (plan.Statement, error) {
+	if s.Kind == ast.ObjectNamespace {
+		return b.alterNamespace(s)
+	}
 	want, ok := objectKinds[s.Kind]
 	if !ok || want == schema.Link {
 		return nil, b.unsupported(s.Pos(), "ALTER "+s.Kind.String())

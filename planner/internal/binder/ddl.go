@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
@@ -36,31 +35,6 @@ func (b *Binder) checkName(id ast.Ident, what string) error {
 		return b.fail(fail.InvalidParameter, id.Pos(), "the name of a %s has at most 255 bytes", what)
 	}
 	return nil
-}
-
-func (b *Binder) createNamespace(s *ast.CreateNamespace) (plan.Statement, error) {
-	if s.OrReplace {
-		return nil, b.unsupported(s.Pos(), "CREATE OR REPLACE NAMESPACE")
-	}
-	if len(s.Options) > 0 {
-		return nil, b.unsupported(s.Options[0].Pos(), "options of a namespace")
-	}
-	id, err := b.namespaceName(s.Name)
-	if err != nil {
-		return nil, err
-	}
-	if isReserved(id.Text) {
-		return nil, b.fail(fail.InvalidParameter, id.Pos(), "namespace %q is reserved", id.Text)
-	}
-	return &plan.CreateNamespace{Namespace: id.Text, IfNotExists: s.IfNotExists}, b.checkName(id, "namespace")
-}
-
-// namespaceName is ns or loam.ns.
-func (b *Binder) namespaceName(n ast.Name) (ast.Ident, error) {
-	if len(n.Parts) > 2 || len(n.Parts) == 2 && !nameIs(n.Parts[0], catalog.RootCatalog) {
-		return ast.Ident{}, b.fail(fail.Syntax, n.Pos(), "%q is not the name of a namespace", n.String())
-	}
-	return n.Last(), nil
 }
 
 // drop binds DROP of one or several things.
@@ -107,24 +81,6 @@ func (b *Binder) drop(s *ast.Drop) (plan.Statement, error) {
 }
 
 var objectKinds = map[ast.ObjectKind]schema.Kind{ast.ObjectCollection: schema.Collection, ast.ObjectTable: schema.Table, ast.ObjectStream: schema.Stream, ast.ObjectView: schema.View, ast.ObjectLink: schema.Link}
-
-func (b *Binder) dropNamespace(s *ast.Drop, name ast.Name) (plan.Statement, error) {
-	id, err := b.namespaceName(name)
-	if err != nil {
-		return nil, err
-	}
-	if isReserved(id.Text) {
-		return nil, b.fail(fail.InvalidParameter, id.Pos(), "namespace %q is reserved and cannot be dropped", id.Text)
-	}
-	ns, err := b.namespace(name)
-	if fail.Is(err, fail.UndefinedNamespace) && s.IfExists {
-		return &plan.Nothing{Note: "namespace " + strconv.Quote(id.Text) + " does not exist"}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &plan.DropNamespace{Namespace: ns, Cascade: s.Cascade}, nil
-}
 
 // definition is CREATE COLLECTION or CREATE TABLE while it is bound.
 type definition struct {

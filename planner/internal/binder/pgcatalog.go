@@ -117,7 +117,7 @@ func (c *clause) regCast(x *ast.Cast) (expr.Expr, error) {
 		if err != nil {
 			return nil, b.at(err, x.Pos())
 		}
-		for _, n := range append(all, catalog.Reserved...) {
+		for _, n := range append(catalog.Names(all), catalog.Reserved...) {
 			names[NamespaceOID(n)] = n
 		}
 		return oidCase(e, names), nil

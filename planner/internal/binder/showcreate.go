@@ -1,8 +1,6 @@
 package binder
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +15,10 @@ import (
 
 // showCreate answers SHOW CREATE with a statement that makes the object again.
 func (b *Binder) showCreate(s *ast.Show) (plan.Statement, error) {
+	if s.Object == ast.ObjectNamespace {
+		ns, text, err := b.createNamespaceText(s.Name)
+		return b.createAnswer(ns, text), err
+	}
 	want, ok := objectKinds[s.Object]
 	if !ok {
 		return nil, b.unsupported(s.Pos(), "SHOW CREATE "+s.Object.String())
@@ -36,10 +38,14 @@ func (b *Binder) showCreate(s *ast.Show) (plan.Statement, error) {
 	if err != nil {
 		return nil, b.at(err, s.Name.Pos())
 	}
+	return b.createAnswer(obj.Name, text), nil
+}
+
+func (b *Binder) createAnswer(name, text string) plan.Statement {
 	t := types.Of(types.Text)
 	out := &plan.Values{Cols: []plan.Column{b.newColumn("name", t), b.newColumn("statement", t)},
-		Rows: [][]expr.Expr{{textConst(obj.Name), textConst(text)}}}
-	return &plan.Query{Root: out, Cols: out.Cols}, nil
+		Rows: [][]expr.Expr{{textConst(name), textConst(text)}}}
+	return &plan.Query{Root: out, Cols: out.Cols}
 }
 
 // createText is the statement that makes an object.
@@ -110,8 +116,5 @@ func createTableText(obj *schema.Object) string {
 	if obj.Kind == schema.Collection {
 		options = append(options, "dynamic = "+strconv.FormatBool(obj.Dynamic))
 	}
-	for _, name := range slices.Sorted(maps.Keys(obj.Options)) {
-		options = append(options, deparse.Ident(quoted(name))+" = "+deparse.Literal(obj.Options[name]))
-	}
-	return text + " WITH (" + strings.Join(options, ", ") + ")"
+	return text + " WITH (" + strings.Join(append(options, optionTexts(obj.Options)...), ", ") + ")"
 }

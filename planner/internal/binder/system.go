@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loamdb/loam/catalog"
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
@@ -61,7 +62,7 @@ func (b *Binder) show(s *ast.Show) (plan.Statement, error) {
 		ast.ShowLinks:       {"links", []string{"namespace", "name", "state", "source", "target", "lag_records", "error"}},
 		ast.ShowColumns:     {"columns", columnsShown},
 		ast.ShowFunctions:   {"functions", []string{"name", "kind", "signature", "description"}},
-		ast.ShowTags:        {"tags", []string{"namespace", "name", "tag", "version", "created", "expires", "protected", "comment"}},
+		ast.ShowTags:        {"tags", []string{"namespace", "name", "tag", "version", "created", "expires", "protected", "comment", "exclusive_bytes"}},
 		ast.ShowAll:         {"settings", []string{"name", "value", "default", "help"}},
 		ast.ShowSetting:     {"settings", []string{"value"}},
 	}
@@ -164,7 +165,8 @@ func (b *Binder) namespace(n ast.Name) (string, error) {
 		return "", b.at(err, n.Pos())
 	}
 	var found []string
-	for _, ns := range all {
+	names := catalog.Names(all)
+	for _, ns := range names {
 		if ns == id.Text {
 			return ns, nil
 		}
@@ -176,7 +178,7 @@ func (b *Binder) namespace(n ast.Name) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", b.suggest(fail.UndefinedNamespace, id, all, "namespace %q does not exist", id.Text)
+		return "", b.suggest(fail.UndefinedNamespace, id, names, "namespace %q does not exist", id.Text)
 	}
 	return "", b.fail(fail.AmbiguousName, n.Pos(), "namespace %q is ambiguous", id.Text).WithHint("Quote the one that is meant.")
 }

@@ -57,7 +57,7 @@ var SystemTables = func() []SystemTable {
 
 // tables lists collections, streams and views too: kind says which.
 const ownTables = `
-namespaces namespace
+namespaces namespace objects:b options used_bytes:b tag_exclusive_bytes:b storage_quota:b
 collections namespace collection id:b primary_key partitions:i dynamic:o schema_version:b options
 streams namespace stream id:b partitions:i key retention retention_bytes:b schema_version:b options
 tables namespace name kind id:b partitions:i schema_version:b options table_type
