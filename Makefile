@@ -95,7 +95,7 @@ HISTORIES ?= 10000
 SEED ?= 1
 
 history: ## histories of two nodes under faults on simulated time, checked with porcupine: HISTORIES of them from SEED on (10,000: a quarter of an hour)
-	@$(GO) test -count=1 ./conformance/history -run '^TestHistories$$' -histories $(HISTORIES) -seed $(SEED) -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
+	@$(GO) test -count=1 ./conformance/history -run '^Test(Stream)?Histories$$' -histories $(HISTORIES) -seed $(SEED) -timeout 0 -v 2>&1 | grep -vE '^(=== |--- PASS|PASS$$|ok )'
 
 LINK_ROUNDS ?= 500
 

@@ -72,7 +72,10 @@ type client struct {
 	token snapshot.Token
 }
 
-func (c *client) run(ctx context.Context, operations int) {
+func (c *client) run(ctx context.Context, operations int) { c.each(ctx, operations, c.one) }
+
+// each does one operation after the other.
+func (c *client) each(ctx context.Context, operations int, one func(context.Context, *instance)) {
 	for range operations {
 		time.Sleep(time.Duration(c.w.rand(int(4 * time.Millisecond))))
 		i := c.w.nodes[c.w.rand(len(c.w.nodes))].current()
@@ -80,7 +83,7 @@ func (c *client) run(ctx context.Context, operations int) {
 		if c.w.rand(12) == 0 {
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(c.w.rand(int(8*time.Millisecond))))
 		}
-		c.one(ctx, i)
+		one(ctx, i)
 		cancel()
 	}
 }
@@ -316,12 +319,9 @@ func (c *client) clock(ctx context.Context, i *instance) {
 		c.allowed("now", i, call, err)
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if ms < least-1000 {
-		w.wrong = append(w.wrong, fmt.Sprintf("it is %d at %s, and was %d before", ms, i.owner, least))
+		w.violation("it is %d at %s, and was %d before", ms, i.owner, least)
 	}
-	w.latest = max(w.latest, ms)
 }
 
 // again reads at a pin that somebody has read at before.

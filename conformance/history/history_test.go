@@ -16,7 +16,9 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
+	"github.com/loamdb/loam/storage/collection"
 	"github.com/loamdb/loam/storage/object"
 )
 
@@ -39,8 +41,35 @@ type outcome struct {
 	hash                uint64
 }
 
-// TestHistories runs histories seed by seed.
-func TestHistories(t *testing.T) {
+// play is what clients do with one object, and what is checked of it at the end.
+type play struct {
+	test    string // that runs it
+	object  func(w *world) *schema.Object
+	options func(w *world) collection.Options
+	// begin gives the clients; peace is called when they are done and nothing fails
+	// any more.
+	begin func(w *world) (client func(name string) actor, peace func())
+}
+
+// actor is a client.
+type actor interface {
+	run(ctx context.Context, operations int)
+}
+
+// documents is the play of a collection.
+var documents = play{
+	test:    "TestHistories",
+	object:  func(w *world) *schema.Object { return docs(1 + w.rng.IntN(3)) },
+	options: func(*world) collection.Options { return collection.Options{MaxSplits: 3} },
+	begin: func(w *world) (func(string) actor, func()) {
+		return func(name string) actor { return &client{w: w, name: name} }, w.peace
+	},
+}
+
+// TestHistories runs histories of a collection seed by seed.
+func TestHistories(t *testing.T) { histories(t, documents) }
+
+func histories(t *testing.T, p play) {
 	n := *count
 	if n == 0 {
 		n = quick
@@ -51,13 +80,13 @@ func TestHistories(t *testing.T) {
 	passed, failed, undecided, operations, unknown := 0, 0, 0, 0, 0
 	begin := time.Now()
 	for seed := *firstSeed; seed < *firstSeed+uint64(n); seed++ {
-		o := run(t, seed)
+		o := run(t, p, seed)
 		operations, unknown = operations+o.operations, unknown+o.unknown
 		switch {
 		case len(o.wrong) > 0:
 			failed++
-			t.Errorf("seed %d: %d violations, such as: %s\nrun again: go test ./conformance/history -run TestHistories -seed %d -histories 1",
-				seed, len(o.wrong), o.wrong[0], seed)
+			t.Errorf("seed %d: %d violations, such as: %s\nrun again: go test ./conformance/history -run '^%s$' -seed %d -histories 1",
+				seed, len(o.wrong), o.wrong[0], p.test, seed)
 		case o.undecided:
 			undecided++
 			t.Logf("seed %d: the checker did not decide within %s", seed, patience)
@@ -78,7 +107,8 @@ func TestHistories(t *testing.T) {
 func TestSeedsRepeat(t *testing.T) {
 	same, n := 0, uint64(20)
 	for seed := uint64(1); seed <= n; seed++ {
-		if first, again := run(t, seed), run(t, seed); first.hash == again.hash {
+		p := []play{documents, records}[seed%2]
+		if first, again := run(t, p, seed), run(t, p, seed); first.hash == again.hash {
 			same++
 		}
 	}
@@ -89,16 +119,16 @@ func TestSeedsRepeat(t *testing.T) {
 }
 
 // run makes one history in a bubble of simulated time and judges it outside.
-func run(t *testing.T, seed uint64) outcome {
+func run(t *testing.T, p play, seed uint64) outcome {
 	t.Helper()
 	var w *world
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would come between goroutines
 	synctest.Test(t, func(t *testing.T) {
 		var err error
-		if w, err = newWorld(t.Context(), seed); err != nil {
+		if w, err = newWorld(t.Context(), p, seed); err != nil {
 			t.Fatal(err)
 		}
-		w.live()
+		w.live(p)
 	})
 	o := outcome{operations: len(w.ops), unknown: w.unknown, wrong: w.wrong, hash: w.hash()}
 	runtime.GC()
@@ -164,13 +194,14 @@ func (w *world) hash() uint64 {
 }
 
 // live is the whole life of a world: clients and trouble, then peace, then the end.
-func (w *world) live() {
+func (w *world) live(p play) {
 	ctx, stop := context.WithCancel(context.Background())
 	clients := 8 + w.rand(9)
 	each := 250 / clients
+	client, peace := p.begin(w)
 	var all, trouble sync.WaitGroup
 	for i := range clients {
-		all.Go(func() { (&client{w: w, name: fmt.Sprintf("c%d", i)}).run(ctx, each) })
+		all.Go(func() { client(fmt.Sprintf("c%d", i)).run(ctx, each) })
 	}
 	for _, n := range w.nodes {
 		trouble.Go(func() { w.disturb(ctx, n) })
@@ -178,7 +209,8 @@ func (w *world) live() {
 	all.Wait()
 	stop()
 	trouble.Wait()
-	w.peace()
+	w.calmDown()
+	peace()
 	for _, n := range w.nodes {
 		n.current().kill()
 	}
@@ -233,10 +265,8 @@ func (w *world) faults(n *node) {
 	}
 }
 
-// peace ends all trouble and reads everything on every node, restarted: strongly,
-// after an apply, and each version that was ever committed.
-func (w *world) peace() {
-	ctx := context.Background()
+// calmDown ends all trouble, and waits until no lease is left.
+func (w *world) calmDown() {
 	for _, n := range w.nodes {
 		n.faults.Clear()
 		n.faults.Between(nil)
@@ -244,6 +274,12 @@ func (w *world) peace() {
 		n.hang(0)
 	}
 	time.Sleep(10 * leaseTTL)
+}
+
+// peace reads everything on every node, restarted: strongly, after an apply, and each
+// version that was ever committed.
+func (w *world) peace() {
+	ctx := context.Background()
 	c := &client{w: w, name: "peace"}
 	for _, n := range w.nodes {
 		n.restart(ctx)
@@ -258,17 +294,8 @@ func (w *world) peace() {
 	for _, n := range w.nodes {
 		c.quiet(ctx, n.current(), "strong read")
 	}
-	w.capture()
-	head, parts, _, err := w.observer.Heads(ctx, w.obj.ID)
-	if err != nil {
-		w.violation("the observer: %v", err)
-		return
-	}
-	ends := make([]uint64, len(parts))
-	for p := range parts {
-		ends[p] = parts[p].Next
-	}
-	for v := range head.Version + 1 {
+	version, ends := w.end()
+	for v := range version + 1 {
 		if snap, err := i.c.Version(ctx, v); err != nil {
 			w.violation("in peace, version %d: %v", v, err)
 		} else {
@@ -276,6 +303,19 @@ func (w *world) peace() {
 		}
 	}
 	w.judge(ends)
+}
+
+// end is the version and the ends of the log, all of which has been captured.
+func (w *world) end() (version uint64, ends []uint64) {
+	w.capture()
+	head, parts, _, err := w.observer.Heads(context.Background(), w.obj.ID)
+	if err != nil {
+		w.violation("the observer: %v", err)
+	}
+	for p := range parts {
+		ends = append(ends, parts[p].Next)
+	}
+	return head.Version, ends
 }
 
 func (c *client) quiet(ctx context.Context, i *instance, what string) {

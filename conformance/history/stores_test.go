@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/object"
 )
@@ -34,6 +35,15 @@ func (m *meteredMeta) Heads(ctx context.Context, id uint64) (metastore.Head, []m
 	}
 	m.wait()
 	return h, parts, rev, err
+}
+
+func (m *meteredMeta) Now(ctx context.Context) (int64, error) {
+	ms, err := m.Store.Now(ctx)
+	w := m.i.n.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.latest = max(w.latest, ms)
+	return ms, err
 }
 
 func (m *meteredMeta) Append(ctx context.Context, blocks []metastore.AppendBlock) ([]metastore.AppendResult, error) {
@@ -227,7 +237,10 @@ func (w *world) take(p int, ref metastore.Ref) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, b := range batches {
-		records, ok := parsePayload(b.Payload)
+		records, ok := make([]record, b.Records), true // those of a stream are read by its readers
+		if w.obj.Kind == schema.Collection {
+			records, ok = parsePayload(b.Payload)
+		}
 		if !ok || len(records) != int(b.Records) {
 			w.wrong = append(w.wrong, "a batch of the log cannot be read")
 			return

@@ -30,6 +30,7 @@ type world struct {
 	observer metastore.Store // sees the rows as they are
 	reader   *wal.Log        // reads the log as it is
 	obj      *schema.Object
+	options  collection.Options
 	nodes    []*node
 	ended    sync.WaitGroup // instances of nodes that close
 
@@ -48,7 +49,7 @@ type world struct {
 	landed  map[string]bool     // ids of commits that took effect
 	wrong   []string
 	unknown int
-	latest  int64 // the latest metastore time that a client was told, ms
+	latest  int64 // the latest metastore time that anybody was told, ms
 }
 
 func (w *world) rand(n int) int {
@@ -123,8 +124,8 @@ func docs(partitions int) *schema.Object {
 		Fields: []schema.Field{{ID: 1, Name: "id", Type: types.Of(types.Text)}, {ID: 2, Name: "n", Type: types.Of(types.Int64)}}}
 }
 
-// newWorld makes a cluster with its one collection. It must be called in a bubble.
-func newWorld(ctx context.Context, seed uint64) (*world, error) {
+// newWorld makes a cluster with its one object. It must be called in a bubble.
+func newWorld(ctx context.Context, p play, seed uint64) (*world, error) {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	clk := clock.Real()
 	ids := clock.SeededIDs(clk, seed)
@@ -135,7 +136,8 @@ func newWorld(ctx context.Context, seed uint64) (*world, error) {
 		return nil, err
 	}
 	w.reader = wal.New(w.objects, w.observer, clk, ids, wal.Options{})
-	obj := docs(1 + rng.IntN(3))
+	obj := p.object(w)
+	w.options = p.options(w)
 	if _, err := w.observer.CreateNamespace(ctx, obj.Namespace, nil); err != nil {
 		return nil, err
 	}
@@ -214,7 +216,7 @@ func (n *node) start(ctx context.Context) error {
 	store := &meteredStore{n.store, i}
 	i.log = wal.New(store, i.meta, n.wall, ids, wal.Options{Window: time.Duration(n.w.rand(2)) * time.Millisecond})
 	deps := collection.Deps{Objects: store, Meta: i.meta, Log: i.log, IDs: ids, Clock: n.wall}
-	i.c, err = collection.Open(ctx, deps, n.w.obj, collection.Options{MaxSplits: 3})
+	i.c, err = collection.Open(ctx, deps, n.w.obj, n.w.options)
 	if err != nil {
 		i.crash()
 		_ = i.log.Close()

@@ -26,6 +26,7 @@ var suites = map[string][]string{
 	"log":     {"./storage/wal", "-run", "^TestCrash$", "-short"},
 	"objects": {"./storage/object", "-short"},
 	"gc":      {"./storage/gc"},
+	"streams": {"./conformance/history", "-run", "^TestStreamHistories$", "-histories", "300"},
 	"links":   {".", "-run", "^TestLinkAdversary$", "-links", "20"},
 }
 
