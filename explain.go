@@ -9,15 +9,22 @@ import (
 	"github.com/loamdb/loam/internal/plan"
 )
 
-// explain answers EXPLAIN: the plan's lines; with ANALYZE after a run, with what
-// each operator did.
+// explain answers EXPLAIN: the plan's lines with the rows that are expected; with
+// ANALYZE after a run, with what each operator did.
 func (st *Statement) explain(ctx context.Context, x *plan.Explain) (*Result, error) {
 	root, head := explained(x.Target)
 	if root == nil {
 		return textResult(explainColumns, []string{head}), nil
 	}
+	rows := st.session.engine.planner.Rows(ctx)
 	if !x.Analyze {
-		return textResult(explainColumns, indented(head, plan.ExplainText(root))), nil
+		lines := plan.ExplainWith(root, func(n plan.Node) string {
+			if _, ok := n.(*plan.Values); ok {
+				return "" // says how many they are
+			}
+			return "rows" + plan.About(rows(n))
+		})
+		return textResult(explainColumns, indented(head, lines)), nil
 	}
 	if _, ok := x.Target.(*plan.Query); !ok {
 		return nil, fail.New(fail.Unsupported, "EXPLAIN ANALYZE of a statement that writes").WithHint("Explain its SELECT.")
@@ -38,7 +45,7 @@ func (st *Statement) explain(ctx context.Context, x *plan.Explain) (*Result, err
 			return nil, err
 		}
 		if c == nil {
-			return textResult(explainColumns, indented(head, r.Profile().Render())), nil
+			return textResult(explainColumns, indented(head, r.Profile().Render(rows))), nil
 		}
 	}
 }

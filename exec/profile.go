@@ -196,12 +196,15 @@ func (l *countedLocal) Push(c *vec.Chunk, pos sched.Pos) error {
 }
 
 // Render prints the plan that was run as EXPLAIN ANALYZE shows it: each operator
-// with its rows (out and in), chunks, peak memory and, when it was measured, its
-// own time summed over workers.
-func (p *Profile) Render() []string {
+// with its rows (out, expected if the estimate is given, and in), chunks, peak memory
+// and, when it was measured, its own time summed over workers.
+func (p *Profile) Render(expected func(plan.Node) float64) []string {
 	return plan.ExplainWith(p.root, func(n plan.Node) string {
 		o := p.Operator(n)
 		s := fmt.Sprintf("(rows=%d", o.RowsOut)
+		if expected != nil {
+			s += " expected" + plan.About(expected(n))
+		}
 		if len(n.Children()) > 0 {
 			s += fmt.Sprintf(" in=%d", o.RowsIn)
 		}

@@ -348,7 +348,7 @@ func (p *textPlans) profile(d *datadriven.TestData) string {
 	if err := res.Close(); err != nil {
 		return err.Error()
 	}
-	return strings.Join(res.Profile().Render(), "\n") + "\n"
+	return strings.Join(res.Profile().Render(nil), "\n") + "\n"
 }
 
 func TestText(t *testing.T) {

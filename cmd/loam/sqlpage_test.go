@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,17 @@ func TestSQLPages(t *testing.T) {
 	}
 }
 
+// alike compares two answers but for estimates, which change when rows are applied:
+// rows≈12, and the line as long as the longest of a plan's.
+func alike(got, want string) bool {
+	if !strings.Contains(want, "≈") {
+		return got == want
+	}
+	return estimates.ReplaceAllString(got, "") == estimates.ReplaceAllString(want, "")
+}
+
+var estimates = regexp.MustCompile("≈[0-9]+|─+")
+
 func runPage(t *testing.T, sqlPage string) {
 	t.Helper()
 	raw, err := os.ReadFile(sqlPage)
@@ -70,7 +82,7 @@ func runPage(t *testing.T, sqlPage string) {
 		if i+1 < len(all) && all[i+1].kind == "text" && all[i+1].from == b.to+3 {
 			want = strings.Join(lines[all[i+1].from:all[i+1].to], "\n")
 		}
-		if got != want && !rewriting() {
+		if !alike(got, want) && !rewriting() {
 			t.Errorf("%s line %d:\n%s\ngot\n%s\nwant\n%s", sqlPage, b.from+1, strings.Join(lines[b.from:b.to], "\n"), got, want)
 		}
 		page = append(page, lines[next:b.to+1]...)

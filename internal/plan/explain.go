@@ -20,6 +20,14 @@ func ExplainWith(root Node, note func(Node) string) []string {
 	return out
 }
 
+// About prints an estimated number of rows.
+func About(rows float64) string {
+	if rows < 1e15 {
+		return "≈" + strconv.FormatFloat(rows, 'f', 0, 64)
+	}
+	return "≈" + strconv.FormatFloat(rows, 'g', 3, 64)
+}
+
 func explain(n Node, indent string, note func(Node) string, out *[]string) {
 	line := indent + n.Name()
 	if args := Arguments(n); args != "" {
