@@ -14,7 +14,12 @@ func (e *Engine) Statistics(ctx context.Context, obj *schema.Object) (planner.Ob
 	if err != nil {
 		return planner.ObjectStats{}, false // whoever reads the object is told
 	}
-	return planner.ObjectStats{Rows: float64(c.EstimateRows())}, true
+	st := c.Statistics()
+	out := planner.ObjectStats{Rows: float64(st.Rows), Columns: make(map[int32]planner.ColumnStats, len(st.Fields))}
+	for id, f := range st.Fields {
+		out.Columns[id] = planner.ColumnStats(f)
+	}
+	return out, true
 }
 
 // openRows estimates the rows of an object; false when it is not open.

@@ -9,6 +9,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/storage/internal/column"
 	"github.com/loamdb/loam/storage/object"
 )
 
@@ -63,6 +64,8 @@ type bundleField struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	FullText string `json:"fulltext,omitempty"`
+	// Stats are those of the field's column; nil of fields that are in the Lance files.
+	Stats *column.Statistics `json:"stats,omitempty"`
 }
 
 type bundleSection struct {

@@ -131,6 +131,8 @@ type Collection struct {
 	retained time.Duration // when retention was last looked at (monotonic), 0 for never
 	recent   []*Snapshot   // last snapshots handed out, newest last
 
+	folded foldedStatistics
+
 	// past and pasts are manifests, and snapshots without a tail, of versions before
 	// the one in force, as they were read last.
 	past  recall[*Manifest]

@@ -301,9 +301,6 @@ func lanceArray(v *vec.Vector, t arrow.DataType) (arrow.Array, error) {
 func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment, error) {
 	seg := &Segment{Fragments: []Fragment{{ID: fragment, Rows: b.rows}}, Rows: b.rows, Range: b.bounds.finish()}
 	table := bundleTable{Object: b.obj.ID, Rows: b.rows}
-	for _, f := range b.obj.Fields {
-		table.Fields = append(table.Fields, bundleField{ID: f.ID, Name: f.Name, Type: f.Type.String(), FullText: f.FullText})
-	}
 	if b.lance != nil {
 		if err := b.finishData(&seg.Fragments[0], &table); err != nil {
 			return nil, err
@@ -312,6 +309,7 @@ func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment,
 	if err := b.columns.Finish(); err != nil {
 		return nil, err
 	}
+	table.Fields = bundleFields(b.obj, b.inline, b.columns.Statistics())
 	if err := b.finishText(ctx); err != nil {
 		return nil, err
 	}

@@ -133,14 +133,7 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 }
 
 // hasField reports whether the field existed when the split was built.
-func (s *split) hasField(id int32) bool {
-	for _, f := range s.bundle.table.Fields {
-		if f.ID == id {
-			return true
-		}
-	}
-	return false
-}
+func (s *split) hasField(id int32) bool { return s.fieldOf(id) != nil }
 
 func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
 	switch {

@@ -30,7 +30,8 @@ func VerifyStored(ctx context.Context, store object.Store, o StoredObject) error
 
 // VerifySplit opens every section of a segment's split and compares what is in it
 // with the manifest: block checksums, row counts of columns, text and keys, and
-// that the rows come from the log below the applied offsets.
+// that the rows come from the log below the applied offsets; and the statistics of the
+// columns with the columns.
 func VerifySplit(ctx context.Context, store object.Store, m *Manifest, seg *Segment) error {
 	b, err := openBundle(ctx, store, seg.SplitKey, seg.SplitSize)
 	if err != nil {
@@ -44,14 +45,15 @@ func VerifySplit(ctx context.Context, store object.Store, m *Manifest, seg *Segm
 		if err != nil {
 			return err
 		}
-		if err := verifySection(s.Name, data, seg.Rows, m.Applied); err != nil {
+		if err := verifySection(s.Name, data, &b.table, m.Applied); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func verifySection(name string, data []byte, rows int, applied []uint64) error {
+func verifySection(name string, data []byte, table *bundleTable, applied []uint64) error {
+	rows := table.Rows
 	switch name {
 	case sectionColumn:
 		sec, err := column.Open(data)
@@ -60,6 +62,9 @@ func verifySection(name string, data []byte, rows int, applied []uint64) error {
 		}
 		if sec.Rows() != rows {
 			return fail.New(fail.Corrupt, "the columns have %d rows, the manifest says %d", sec.Rows(), rows)
+		}
+		if err := verifyStatistics(sec, table.Fields); err != nil {
+			return err
 		}
 		return verifyOffsets(sec, applied)
 	case sectionText:

@@ -33,17 +33,28 @@ func (s *Statistics) Bounds(t types.Type) (lo, hi vec.Value, ok bool) {
 func (s *Stream) Statistics() []Statistics {
 	out := make([]Statistics, len(s.cols))
 	for i := range s.cols {
-		out[i] = s.cols[i].statistics(s.rows)
+		c := &s.cols[i]
+		out[i] = fold(c.pending.Type, s.rows, c.dir.Chunks)
+		if c.distinct != nil {
+			out[i].Distinct = c.distinct.Encode()
+		}
 	}
 	return out
 }
 
-func (c *streamColumn) statistics(rows int) Statistics {
+// Statistics are those of a column that exists, without its distinct values.
+func (s *Section) Statistics(name string) Statistics {
+	c := s.cols[name]
+	return fold(c.t, s.dir.Rows, c.Chunks)
+}
+
+// fold joins the zone maps of a column's chunks.
+func fold(t types.Type, rows int, chunks []chunkDir) Statistics {
 	var out Statistics
 	var lo, hi vec.Value
-	t, bounded := c.pending.Type, true
-	for i := range c.dir.Chunks {
-		k := &c.dir.Chunks[i]
+	bounded := true
+	for i := range chunks {
+		k := &chunks[i]
 		out.Nulls += k.Nulls
 		if k.Nulls == min(vec.ChunkRows, rows-i*vec.ChunkRows) {
 			continue
@@ -52,7 +63,7 @@ func (c *streamColumn) statistics(rows int) Statistics {
 		if bounded = bounded && ok; !bounded {
 			continue
 		}
-		if out.Min == nil || Less(least, lo) {
+		if out.Max == nil || Less(least, lo) {
 			out.Min, lo = k.Min, least
 		}
 		if out.Max == nil || Less(hi, most) {
@@ -61,9 +72,6 @@ func (c *streamColumn) statistics(rows int) Statistics {
 	}
 	if !bounded {
 		out.Min, out.Max = nil, nil
-	}
-	if c.distinct != nil {
-		out.Distinct = c.distinct.Encode()
 	}
 	return out
 }
