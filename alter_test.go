@@ -3,9 +3,11 @@ package loam_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
 )
 
@@ -91,5 +93,59 @@ func TestPinAfterAlter(t *testing.T) {
 		pinned("SELECT c FROM t WHERE d IS NULL", "x")
 		n.ok("ALTER TABLE t DROP d", "ALTER TABLE t RENAME c TO b")
 		n.apply()
+	}
+}
+
+// TestScanPlanOfAnAddedVector: the plan of the current state names the column, whose
+// fragments have it from then on or not at all; that of an older version does not.
+func TestScanPlanOfAnAddedVector(t *testing.T) {
+	n := opened(t)
+	n.ok("CREATE COLLECTION docs (id TEXT PRIMARY KEY, emb VECTOR(2))", "INSERT INTO docs VALUES ('a', [1, 0]), ('b', NULL)")
+	n.apply()
+	ask := func(req loam.ScanRequest) (*loam.ScanPlan, error) {
+		req.Target = loam.Target{Name: "docs"}
+		return n.session.ScanPlan(context.Background(), req)
+	}
+	columns := func(req loam.ScanRequest) (names []string) {
+		t.Helper()
+		plan, err := ask(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range plan.Columns {
+			names = append(names, c.Name)
+		}
+		return names[4:]
+	}
+	before, err := ask(loam.ScanRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.ok("ALTER COLLECTION docs ADD COLUMN emb2 VECTOR(3)", "INSERT INTO docs VALUES ('c', [0, 1], [1, 2, 3])")
+	for _, tail := range []loam.ScanTail{loam.TailMerge, loam.TailNone, loam.TailWait} {
+		if got := columns(loam.ScanRequest{Tail: tail}); fmt.Sprint(got) != "[emb emb2]" {
+			t.Errorf("tail %s: %v", tail, got)
+		}
+	}
+	then := before.ManifestVersion
+	if got := columns(loam.ScanRequest{ManifestVersion: &then}); fmt.Sprint(got) != "[emb]" {
+		t.Errorf("the version from before: %v", got)
+	}
+	_, err = ask(loam.ScanRequest{ManifestVersion: &then, Columns: []string{"_pk", "emb2"}})
+	if !fail.Is(err, fail.UndefinedColumn) || !strings.Contains(err.Error(), "added later") {
+		t.Errorf("a column that the version does not have: %v", err)
+	}
+	n.want(fmt.Sprintf("SELECT id, emb2 FROM docs AT (VERSION => %d)", then), "a\tNULL\nb\tNULL")
+	n.want("SELECT id, emb2 FROM docs", "a\tNULL\nb\tNULL\nc\t[1, 2, 3]")
+	part := before.Parts[0]
+	part.Columns = append(part.Columns, "emb2")
+	rows, err := n.session.ScanPart(context.Background(), part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	c, err := rows.Next(context.Background())
+	if err != nil || c.Rows() != 2 || !c.Cols[5].IsNull(0) {
+		t.Errorf("an older ticket: %v, %v", c, err)
 	}
 }

@@ -41,7 +41,7 @@ func (s *Session) ScanPlan(ctx context.Context, req ScanRequest) (*ScanPlan, err
 		return nil, err
 	}
 	p := &ScanPlan{Object: obj, ID: s.engine.cfg.IDs.ULID(), ManifestVersion: snap.Version(), Tail: tail, TailRecords: snap.TailRecords()}
-	if p.Columns, err = scanColumns(obj, req.Columns); err != nil {
+	if p.Columns, err = planColumns(snap, obj, req.Columns); err != nil {
 		return nil, err
 	}
 	if uri, version, path, ok := snap.LanceAddress(c); ok {
@@ -63,7 +63,7 @@ func (s *Session) scanSnapshot(ctx context.Context, c *collection.Collection, re
 			return nil, err
 		}
 	}
-	if tail == TailWait || req.Token != nil && tail == TailNone {
+	if tail == TailWait || req.Token != nil && tail == TailNone || c.LanceBehind() {
 		if err := c.Settle(ctx, nil); err != nil {
 			return nil, err
 		}
@@ -158,6 +158,24 @@ func (e *Engine) schedule(ctx context.Context, p *ScanPlan, c *collection.Collec
 		p.ExpiresAt = now.Add(e.cfg.WALRetention)
 	}
 	return nil
+}
+
+// planColumns are scanColumns without those that the fragments' Lance version does
+// not name, because they were added after it.
+func planColumns(snap *collection.Snapshot, obj *schema.Object, names []string) ([]ScanColumn, error) {
+	all, err := scanColumns(obj, names)
+	var out []ScanColumn
+	for _, c := range all {
+		f, _ := obj.FieldByName(c.Name, true)
+		switch {
+		case f == nil || !snap.Lacks(f):
+			out = append(out, c)
+		case names != nil:
+			return nil, fail.New(fail.UndefinedColumn, "version %d of %s has no column %q: it was added later", snap.Version(), obj.Name, c.Name).
+				WithHint("Leave it out, or plan a newer version. SELECT … AT (VERSION => %d) reads it as NULL.", snap.Version())
+		}
+	}
+	return out, err
 }
 
 // scanColumns resolves the plan's columns: the Lance columns of a collection,

@@ -3,7 +3,7 @@
 Usage: check.py http://127.0.0.1:8816 [reader ...]
 
 Fills a collection over REST (several fragments, deletions, updates, NULLs, sparse
-vectors), takes the answer of SQL as the truth, and reads the same state from the
+vectors, columns that were added when most rows were there), takes the answer of SQL as the truth, and reads the same state from the
 files: pinned by version, by tag, and through the tag's pointer dataset. Prints a
 line a reader, and the sum. Exits with 1 if a reader differs.
 """
@@ -21,7 +21,7 @@ from typing import Any, Callable, Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-COLUMNS = ["_pk", "_source", "_ingest_partition", "_ingest_offset", "emb", "sp"]
+COLUMNS = ["_pk", "_source", "_ingest_partition", "_ingest_offset", "emb", "sp", "emb2", "sp2"]
 TAG = "eco-1.0"
 
 SETUP = [
@@ -53,6 +53,9 @@ def document(i: int, round_: int) -> dict[str, Any]:
         doc["emb"] = [float((i * k + round_) % 97) / 97 + 0.01 for k in range(96)]
     if i % 3 == 0:
         doc["sp"] = {"indices": [i % 50, 60 + i % 50, 200], "values": [0.5, 1.5, float(round_)]}
+    if round_ > 3 and i % 2:
+        doc["emb2"] = [float(i), 0.5, -1.0, float(round_)]
+        doc["sp2"] = {"indices": [i], "values": [0.25]}
     return doc
 
 
@@ -75,6 +78,9 @@ def fill(http: str) -> None:
         plan(http, {"tail": "wait"})  # a fragment for each round
     sql(http, "DELETE FROM eco WHERE n % 10 = 3")
     plan(http, {"tail": "wait"})
+    sql(http, "ALTER COLLECTION eco ADD COLUMN emb2 VECTOR(4) DISTANCE l2, ADD COLUMN sp2 SPARSE VECTOR")
+    write(http, (document(i, 4) for i in range(5900, 6400)))
+    plan(http, {"tail": "wait"})
 
 
 def normal(t: pa.Table) -> list[dict[str, Any]]:
@@ -83,12 +89,13 @@ def normal(t: pa.Table) -> list[dict[str, Any]]:
     t = t.take(pc.sort_indices(t, [("_pk", "ascending")]))
     rows = t.to_pylist()
     for r in rows:
-        if r["emb"] is not None:
-            r["emb"] = [float(x) for x in r["emb"]]
-        if r["sp"] is not None:
-            sp = r["sp"]
-            sp = {"indices": sp[0], "values": sp[1]} if isinstance(sp, tuple) else sp
-            r["sp"] = {k: [float(x) for x in v] for k, v in sp.items()}
+        for dense in ("emb", "emb2"):
+            if r[dense] is not None:
+                r[dense] = [float(x) for x in r[dense]]
+        for sparse in ("sp", "sp2"):
+            if (sp := r[sparse]) is not None:
+                sp = {"indices": sp[0], "values": sp[1]} if isinstance(sp, tuple) else sp
+                r[sparse] = {k: [float(x) for x in v] for k, v in sp.items()}
     return rows
 
 
@@ -161,6 +168,17 @@ def pylance_fragments(s: Source) -> pa.Table:
         assert t.num_rows == f["live_rows"], f["id"]
         tables.append(t)
     return pa.concat_tables(tables)
+
+
+def pylance_columns(s: Source) -> pa.Table:
+    """Every column read alone; and a filter gives the rows that have the added ones."""
+    import lance
+
+    ds = lance.dataset(s.uri, version=s.version)
+    has = ds.to_table(columns=["_pk", "emb2", "sp2"], filter="emb2 IS NOT NULL")
+    assert has.num_rows == ds.count_rows(filter="emb2 IS NOT NULL") == ds.count_rows() - ds.count_rows(filter="emb2 IS NULL") > 0
+    assert has["emb2"].null_count == 0
+    return pa.table({c: ds.to_table(columns=[c])[c] for c in COLUMNS})
 
 
 def pylance_tag(s: Source) -> pa.Table:
@@ -277,6 +295,7 @@ READERS: dict[str, Callable[[Source], pa.Table]] = {
     "pylance version": pylance_version,
     "pylance take": pylance_take,
     "pylance fragment-json": pylance_fragments,
+    "pylance columns": pylance_columns,
     "pylance tag": pylance_tag,
     "pylance pointer": pylance_pointer,
     "polars pylance": polars_pylance,
@@ -310,6 +329,7 @@ def main() -> int:
     fill(http)
     want = normal(sql(http, f"SELECT {', '.join(COLUMNS)} FROM eco"))
     assert len(want) > 5000 and any(r["emb"] is None for r in want) and any(r["sp"] for r in want)
+    assert any(r["emb2"] is None for r in want) and any(r["emb2"] for r in want) and any(r["sp2"] for r in want)
     source = Source(http)
     assert len(source.fragments) >= 3 and any(f["deleted_rows"] for f in source.fragments)
     passed = failed = skipped = 0

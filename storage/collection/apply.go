@@ -9,9 +9,12 @@ import (
 	"github.com/loamdb/loam/metastore"
 )
 
-// Due reports whether an apply should run now: enough waits, or the oldest
-// record has waited long enough.
+// Due reports whether an apply should run now: enough waits, the oldest record has
+// waited long enough, or a vector column waits for its place in the Lance dataset.
 func (c *Collection) Due() bool {
+	if c.LanceBehind() {
+		return true
+	}
 	b := c.Backlog()
 	if b.Records == 0 {
 		return false
@@ -25,7 +28,8 @@ func (c *Collection) Due() bool {
 }
 
 // Apply folds the tail, as it is at the call, into a fragment and a split and
-// commits them with the applied offsets. It does nothing on an empty tail.
+// commits them with the applied offsets. It does nothing on an empty tail, unless
+// the Lance version is behind the schema.
 // Errors: Conflict when a fence is lost or another node committed; CommitUnknown.
 func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error {
 	leave, err := c.building.alone(ctx, "the apply to "+c.origin.Name)
@@ -48,11 +52,11 @@ func (c *Collection) Apply(ctx context.Context, fences []metastore.Fence) error 
 func (c *Collection) apply(ctx context.Context, at metastore.ObjectState, fences []metastore.Fence) error {
 	parts := at.Partitions
 	st, frozen, bounds := c.frozen(parts)
-	if slices.Equal(bounds, st.manifest.Applied) {
-		return nil
-	}
 	// The schema may have grown while the records waited: all are built under the newest.
 	obj := c.Object()
+	if slices.Equal(bounds, st.manifest.Applied) && !st.manifest.behind(obj) {
+		return nil
+	}
 	views, err := buildViews(ctx, obj, st.splits, st.deleted, frozen, bounds)
 	if err != nil {
 		return err
@@ -191,7 +195,7 @@ func (ch *change) add(seg Segment) {
 	ch.nextFrag = seg.first() + 1
 }
 
-// Settle applies until nothing waits (tail: wait).
+// Settle applies until nothing waits (tail: wait), and the Lance version has all columns.
 func (c *Collection) Settle(ctx context.Context, fences []metastore.Fence) error {
 	_, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
 	if err != nil {
@@ -199,7 +203,7 @@ func (c *Collection) Settle(ctx context.Context, fences []metastore.Fence) error
 	}
 	for range 10 {
 		c.mu.Lock()
-		done := true
+		done := !c.st.manifest.behind(c.obj)
 		for p := range parts {
 			done = done && c.st.manifest.Applied[p] >= parts[p].Next
 		}

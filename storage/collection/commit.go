@@ -39,7 +39,7 @@ func Create(ctx context.Context, deps Deps, obj *schema.Object) error {
 	if obj.Kind != schema.Collection {
 		return nil
 	}
-	fields, err := lance.FieldsOf(lanceSchema(obj), nil)
+	fields, err := lanceFields(obj)
 	if err != nil {
 		return err
 	}
@@ -152,13 +152,17 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if err != nil {
 		return err
 	}
+	obj, err := c.described(ctx) // never older than what the base was committed under
+	if err != nil {
+		return err
+	}
 	base := ch.base
 	if ch.oldest == nil {
 		ch.oldest = base.manifest.Oldest
 	}
 	m := &Manifest{
 		Object: c.origin.ID, Incarnation: c.origin.Incarnation, Version: base.manifest.Version + 1,
-		SchemaVersion: c.Object().SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
+		SchemaVersion: obj.SchemaVersion, CommitID: c.deps.IDs.ULID(), CreatedMS: now,
 		Ancestors: base.manifest.ancestors(base.ref, base.committedMS), Applied: ch.applied, Oldest: ch.oldest, Consumed: ch.consumed,
 		NextFragment: ch.nextFrag, Merged: base.manifest.Merged, Segments: ch.segments, Sources: ch.sources,
 	}
@@ -169,7 +173,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 		m.Merged = m.Version
 	}
 	if c.origin.Kind == schema.Collection {
-		if err = c.writeLance(ctx, base.manifest, m); err != nil {
+		if err = c.writeLance(ctx, obj, base.manifest, m); err != nil {
 			return err
 		}
 	}
@@ -230,8 +234,8 @@ func (c *Collection) warm(st *state) {
 
 // writeLance writes the detached Lance version of the manifest's segments and
 // names it in the manifest.
-func (c *Collection) writeLance(ctx context.Context, base, m *Manifest) error {
-	fields, err := lance.FieldsOf(lanceSchema(c.Object()), nil)
+func (c *Collection) writeLance(ctx context.Context, obj *schema.Object, base, m *Manifest) error {
+	fields, err := lanceFields(obj)
 	if err != nil {
 		return err
 	}
@@ -253,7 +257,7 @@ func (c *Collection) writeLance(ctx context.Context, base, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	m.LanceVersion, m.LanceSize, m.LanceChecksum, m.LanceBase = id, info.Size, info.Checksum, base.LanceBase
+	m.LanceVersion, m.LanceSize, m.LanceChecksum, m.LanceBase, m.LastVector = id, info.Size, info.Checksum, base.LanceBase, lastVector(obj)
 	if m.LanceBase == 0 {
 		m.LanceBase, err = c.lanceBase(ctx)
 	}

@@ -44,7 +44,10 @@ type Manifest struct {
 	LanceSize     int64  `json:"lance_size,omitempty"`
 	LanceChecksum uint64 `json:"lance_xxh3,omitempty"`
 	LanceBase     uint64 `json:"lance_base_xxh3,omitempty"`
-	NextFragment  uint64 `json:"next_fragment"`
+	// LastVector is the largest id of a vector field that the Lance version names: those
+	// that were added later are in none of its fragments. 0 for tables.
+	LastVector   int32  `json:"last_vector,omitempty"`
+	NextFragment uint64 `json:"next_fragment"`
 	// Merged is the newest version, up to this one, that a merge committed.
 	Merged uint64 `json:"merged,omitempty"`
 	// Groups hold segments outside of the root, by objects that versions share.

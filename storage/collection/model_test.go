@@ -187,13 +187,19 @@ func answers(t testing.TB, s *Snapshot) string {
 	}
 	textLeg := plan.Leg{Kind: plan.TextLeg, Query: &expr.Const{Value: vec.Text("quick fox river stone")}, Limit: 20, Weight: 1}
 	vecLeg := plan.Leg{Kind: plan.VectorLeg, Field: "emb", Metric: schema.L2, Query: &expr.Const{Value: vec.VectorValue([]float32{1, 0.5, 1, 2})}, Limit: 20, Weight: 1}
-	for name, n := range map[string]*plan.SearchScan{
+	searches := map[string]*plan.SearchScan{
 		"a text":     {Legs: []plan.Leg{textLeg}, Limit: 15},
 		"b vector":   {Legs: []plan.Leg{vecLeg}, Limit: 15},
 		"c rrf":      {Legs: []plan.Leg{textLeg, vecLeg}, RRFK: 60, Limit: 10},
 		"d filtered": {Legs: []plan.Leg{textLeg, vecLeg}, RRFK: 60, Limit: 10, Filter: filter},
 		"e page":     {Legs: []plan.Leg{textLeg}, Limit: 5, Offset: 5},
-	} {
+	}
+	if f, _ := s.obj.FieldByName("emb2", true); f != nil { // see withVectors
+		added := plan.Leg{Kind: plan.VectorLeg, Field: f.Name, Metric: schema.L2, Query: &expr.Const{Value: vec.VectorValue([]float32{1, 0.5, 2})}, Limit: 20, Weight: 1}
+		searches["f added"] = &plan.SearchScan{Legs: []plan.Leg{added}, Limit: 15, Filter: filter}
+		searches["g fused"] = &plan.SearchScan{Legs: []plan.Leg{added, textLeg, vecLeg}, RRFK: 60, Limit: 15}
+	}
+	for name, n := range searches {
 		n.Object, n.Cols = s.obj, cols
 		n.Score = plan.Column{ID: 100, Name: "_score", Type: types.Of(types.Double)}
 		search, err := s.Search(testEnv(), n)

@@ -129,9 +129,10 @@ func (b *segmentBuilder) open(ctx context.Context, views []*view) error {
 	if b.out, err = b.c.deps.Objects.Create(ctx, dataKey(b.obj, b.file)); err != nil {
 		return err
 	}
-	b.schema = lanceSchema(b.obj)
+	columns, ids := lanceColumns(b.obj)
+	b.schema = columns
 	b.sums = &summing{w: b.out}
-	b.lance, err = lance.NewWriter(b.sums, b.schema)
+	b.lance, err = lance.NewWriterWith(b.sums, columns, lance.WriterOptions{FieldIDs: ids})
 	return err
 }
 
@@ -168,22 +169,6 @@ func analyzed(ctx context.Context, fields []text.FieldConfig, views []*view) ([]
 		out = append(out, text.MergePart{Part: p, Deleted: v.excluded})
 	}
 	return out, nil
-}
-
-// lanceSchema is the schema of the collection's Lance dataset.
-func lanceSchema(obj *schema.Object) *arrow.Schema {
-	fields := []arrow.Field{
-		{Name: string(schema.ColPK), Type: arrow.BinaryTypes.String},
-		{Name: string(schema.ColSource), Type: arrow.BinaryTypes.LargeBinary, Nullable: true},
-		{Name: string(schema.ColPartition), Type: arrow.PrimitiveTypes.Int32},
-		{Name: string(schema.ColOffset), Type: arrow.PrimitiveTypes.Int64},
-	}
-	for _, f := range obj.Fields {
-		if source.Outside(f.Type) {
-			fields = append(fields, arrow.Field{Name: f.Name, Type: f.Type.Arrow(), Nullable: true})
-		}
-	}
-	return arrow.NewSchema(fields, nil)
 }
 
 // add appends the live rows of one chunk.

@@ -8,7 +8,6 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
-	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/planner/internal/ast"
 )
 
@@ -137,7 +136,7 @@ func (a *alteration) addColumn(x *ast.AlterAction) error {
 			return b.fail(fail.Unsupported, c.Pos(), "a column that is added cannot have a DEFAULT: the rows that are there have NULL in it").
 				WithHint("Add it, then ALTER COLUMN %s SET DEFAULT …, and UPDATE the rows that are there.", x.Def.Name.Text)
 		}
-		if a.obj.Kind == schema.Collection {
+		if a.obj.Kind == schema.Collection && c.Kind != ast.ConstraintDistance && c.Kind != ast.ConstraintModifier {
 			return b.fail(fail.Unsupported, c.Pos(), "a column that is added to a collection cannot have %s", c.Kind).
 				WithHint("Create another collection and fill it with INSERT INTO … SELECT.")
 		}
@@ -146,13 +145,8 @@ func (a *alteration) addColumn(x *ast.AlterAction) error {
 	if err := d.column(x.Def); err != nil {
 		return err
 	}
-	f := &a.obj.Fields[len(a.obj.Fields)-1]
-	if k := f.Type.Kind; a.obj.Kind == schema.Collection && (k == types.Vector || k == types.Sparse) {
-		return b.fail(fail.Unsupported, x.Def.Pos(), "a %s cannot be added to a collection that has documents", f.Type).
-			WithHint("Create another collection and fill it with INSERT INTO … SELECT.")
-	}
 	a.obj.LastField++
-	f.ID = a.obj.LastField
+	a.obj.Fields[len(a.obj.Fields)-1].ID = a.obj.LastField
 	return nil
 }
 
