@@ -15,7 +15,7 @@ import (
 )
 
 // sqlPages are the pages whose examples run.
-var sqlPages = []string{"../../docs/sql.md", "../../docs/streams.md"}
+var sqlPages = []string{"../../docs/sql.md", "../../docs/streams.md", "../../docs/time-travel.md", "../../docs/links.md"}
 
 // block is a fenced part of a page: its lines lie in [from, to).
 type block struct {
