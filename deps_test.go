@@ -39,7 +39,7 @@ metastore < internal/fail internal/fault internal/clock ; etcd zap grpc ulid xxh
 storage/object < internal/fail internal/fault internal/clock ; ulid xxh3 sys sync aws
 storage/wal < internal/fail internal/fault internal/clock metastore storage/object ; ulid xxh3 sync
 storage/lance < internal/fail ; arrow roaring compress lz4 sync
-storage/internal/cache < ;
+storage/internal/cache < ; sync
 storage/internal/sketch < internal/fail ; xxh3
 storage/internal/column < internal/fail internal/types internal/vec storage/internal/sketch ; arrow compress xxh3
 storage/internal/source < internal/fail internal/types internal/vec internal/schema storage/internal/dense ; arrow gjson

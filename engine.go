@@ -218,6 +218,7 @@ func (e *Engine) Close() error {
 	for _, c := range e.open {
 		c.Close()
 	}
+	e.cache.Close()
 	e.closeStores()
 	return err
 }

@@ -55,11 +55,11 @@ func TestRequestsOfReads(t *testing.T) {
 		{"opening alone", "SELECT 1", 1, 1 + splits, 0},
 		{"point lookup", "SELECT id, body FROM docs WHERE id = 'k7'", 1, 1 + 2*splits + 1, 0},
 		{"text search", "SELECT id FROM text_search(docs, 'fox7') LIMIT 5", 5, 1 + 7*splits, 0},
-		{"vector search", "SELECT id FROM vector_search(docs, [1" + strings.Repeat(", 1", 31) + "]) LIMIT 5", 5, 1 + 13*splits, 0},
+		{"vector search", "SELECT id FROM vector_search(docs, [1" + strings.Repeat(", 1", 31) + "]) LIMIT 5", 5, 1 + 7*splits, 0},
 		{"aggregate", "SELECT sum(n) FROM docs", 1, 1 + 2*splits, 0},
-		{"full scan", "SELECT id, body, n FROM docs", splits * requestRows, 1 + 18*splits, 0},
-		{"full scan with vectors", "SELECT id, body, n, emb FROM docs", splits * requestRows, 1 + 44*splits, 0},
-		{"full scan with documents", "SELECT id, _source FROM docs", splits * requestRows, 1 + 30*splits, 0},
+		{"full scan", "SELECT id, body, n FROM docs", splits * requestRows, 1 + 7*splits, 0},
+		{"full scan with vectors", "SELECT id, body, n, emb FROM docs", splits * requestRows, 1 + 12*splits, 0},
+		{"full scan with documents", "SELECT id, _source FROM docs", splits * requestRows, 1 + 9*splits, 0},
 		{"document by key", "SELECT _source FROM docs WHERE id = 'k7'", 1, 1 + 3*splits + 1, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package collection
 
 import (
+	"bytes"
 	"context"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,6 +29,9 @@ func NewCache(bytes int64) *Cache {
 // Used is the bytes that are kept, and in how many pieces.
 func (c *Cache) Used() (bytes int64, pieces int) { return c.c.Used() }
 
+// Close ends the reads that run ahead of scans. Call it before the stores close.
+func (c *Cache) Close() { c.c.Close() }
+
 // ranger gives ranges of bytes that never change; column and text read through it.
 type ranger interface {
 	Range(off, n int64) ([]byte, error)
@@ -38,13 +43,16 @@ type byteRange []byte
 func (b byteRange) Range(off, n int64) ([]byte, error) { return b[off : off+n : off+n], nil }
 
 // blob is a run of bytes of an object with a checksum for each 256 KiB block from
-// its start. Blocks are read with pread when they are needed, checked when they
-// enter the node's cache, and never mapped.
+// its start. Blocks are read when they are needed, checked when they enter the node's
+// cache, and never mapped. No block is read by two at once.
+//
+// Of a store where each read costs a round trip, blocks are read in runs; see run.
 type blob struct {
 	cache *cache.Cache
 	file  uint64 // of the cache's keys
 	// read fills p from the blob's offset off.
 	read func(ctx context.Context, p []byte, off int64) error
+	far  bool // each read costs a round trip
 	size int64
 	sums []uint64
 	name string // for errors
@@ -57,11 +65,14 @@ func (b *bundle) blob(c *cache.Cache, name string, file uint64) *blob {
 			continue
 		}
 		read := func(ctx context.Context, p []byte, off int64) error {
+			if b.far != nil {
+				return b.far.ReadAt(ctx, p, s.Off+off)
+			}
 			data, err := b.store.GetRange(ctx, b.key, s.Off+off, int64(len(p)))
 			copy(p, data)
 			return err
 		}
-		return &blob{cache: c, file: file, read: read, size: s.Len, sums: s.Blocks, name: "split " + b.key + " section " + name}
+		return &blob{cache: c, file: file, read: read, far: b.far != nil, size: s.Len, sums: s.Blocks, name: "split " + b.key + " section " + name}
 	}
 	return nil
 }
@@ -74,19 +85,61 @@ func (b *blob) check() error {
 	return nil
 }
 
-// block is block number i, verified.
-func (b *blob) block(ctx context.Context, i int64) ([]byte, error) {
-	v, err := b.cache.Get(cache.Key{File: b.file, Part: i}, func() (any, int64, error) {
-		p := make([]byte, min(blockBytes, b.size-i*blockBytes))
-		if err := b.read(ctx, p, i*blockBytes); err != nil {
-			return nil, 0, err
+// block is block number i, verified. If it has to be read, the blocks behind it below
+// end are wanted too.
+func (b *blob) block(ctx context.Context, i, end int64) ([]byte, error) {
+	key := cache.Key{File: b.file, Part: i}
+	for {
+		v, ok, err := b.cache.Wait(ctx, key)
+		if err != nil {
+			return nil, fail.Ended(ctx, "the read of "+b.name)
 		}
-		return p, int64(len(p)), b.verify(p, i)
-	})
-	if err != nil {
+		if ok {
+			return v.([]byte), nil
+		}
+		if claim := b.cache.Claim(b.file, i, max(end, i+1)); claim != nil {
+			return b.load(ctx, claim)
+		}
+	}
+}
+
+// runRoom is the memory that runs are read into.
+var runRoom = sync.Pool{New: func() any { return new([maxRunBlocks * blockBytes]byte) }}
+
+// load reads the blocks of the claim at once, keeps them, and returns the first. The
+// error is about that one: the others are read again when they are asked for.
+func (b *blob) load(ctx context.Context, claim *cache.Claim) (first []byte, err error) {
+	defer claim.Release()
+	from, to := claim.Parts()
+	n := min(to*blockBytes, b.size) - from*blockBytes
+	var p []byte
+	if to-from > 1 { // the cache drops blocks one by one, so each gets memory of its own
+		room := runRoom.Get().(*[maxRunBlocks * blockBytes]byte)
+		defer runRoom.Put(room)
+		p = room[:n]
+	} else {
+		p = make([]byte, n)
+	}
+	if err := b.read(ctx, p, from*blockBytes); err != nil {
 		return nil, err
 	}
-	return v.([]byte), nil
+	for i := from; i < to; i++ {
+		block := p[(i-from)*blockBytes : min((i-from+1)*blockBytes, int64(len(p)))]
+		if err := b.verify(block, i); err != nil {
+			if i > from {
+				break
+			}
+			return nil, err
+		}
+		if to-from > 1 {
+			block = bytes.Clone(block)
+		}
+		claim.Keep(block, int64(len(block)))
+		if i == from {
+			first = block
+		}
+	}
+	return first, nil
 }
 
 func (b *blob) verify(p []byte, i int64) error {
@@ -98,7 +151,10 @@ func (b *blob) verify(p []byte, i int64) error {
 
 // Range implements ranger. A range inside a block is not copied. It is read for
 // all who come later, whoever asked.
-func (b *blob) Range(off, n int64) ([]byte, error) {
+func (b *blob) Range(off, n int64) ([]byte, error) { return b.RangeOn(off, n, off+n) }
+
+// RangeOn is Range by one who will go on to the offset until.
+func (b *blob) RangeOn(off, n, until int64) ([]byte, error) {
 	ctx := context.Background()
 	if off < 0 || n < 0 || off > b.size-n {
 		return nil, fail.New(fail.Corrupt, "%s: bytes %d to %d of %d", b.name, off, off+n, b.size)
@@ -107,7 +163,7 @@ func (b *blob) Range(off, n int64) ([]byte, error) {
 		return nil, nil
 	}
 	if i := off / blockBytes; (off+n-1)/blockBytes == i {
-		p, err := b.block(ctx, i)
+		p, err := b.block(ctx, i, min(b.runEnd(i), b.ahead(off, n, until)))
 		if err != nil {
 			return nil, err
 		}
@@ -115,24 +171,34 @@ func (b *blob) Range(off, n int64) ([]byte, error) {
 		return p[at : at+n : at+n], nil
 	}
 	p := make([]byte, n)
-	return p, b.ReadAt(ctx, p, off)
+	return p, b.ReadOn(ctx, p, off, until)
 }
 
-// direct is the size from which a read does not go through the cache.
+// direct is the size from which a read does not go through the cache, unless runs do.
 const direct = 4 * blockBytes
 
-// ReadAt implements lance.Reader. Large reads go past the cache: their blocks are
-// verified where they come to lie, and only those at the ends are kept.
+// ReadAt implements lance.Reader.
 func (b *blob) ReadAt(ctx context.Context, p []byte, off int64) error {
+	return b.ReadOn(ctx, p, off, off+int64(len(p)))
+}
+
+// ReadOn implements lance.Follower: it is ReadAt by one who will go on to the offset
+// until. Large reads go past the cache, unless there are runs: their blocks are verified
+// where they come to lie, and only those at the ends are kept.
+func (b *blob) ReadOn(ctx context.Context, p []byte, off, until int64) error {
 	if off < 0 || off > b.size-int64(len(p)) {
 		return fail.New(fail.Corrupt, "%s: bytes %d to %d of %d", b.name, off, off+int64(len(p)), b.size)
 	}
-	if len(p) >= direct {
+	if len(p) == 0 {
+		return nil
+	}
+	if len(p) >= direct && b.runBlocks() == 1 {
 		return b.readLarge(ctx, p, off)
 	}
+	end := b.ahead(off, int64(len(p)), until)
 	for len(p) > 0 {
 		i := off / blockBytes
-		block, err := b.block(ctx, i)
+		block, err := b.block(ctx, i, min(b.runEnd(i), end))
 		if err != nil {
 			return err
 		}
@@ -140,6 +206,72 @@ func (b *blob) ReadAt(ctx context.Context, p []byte, off int64) error {
 		p, off = p[n:], off+int64(n)
 	}
 	return nil
+}
+
+// Runs. A far store is read in runs of blocks, which begin at multiples of their length
+// in the blob, so that whoever reads on wants the same ones. While a run is read or
+// used, the aheadRuns behind it are read in the background. One who begins somewhere
+// may stop soon (LIMIT, a filter that picks a chunk), and gets no more than firstBytes.
+const (
+	firstBytes   = 4 * blockBytes
+	maxRunBlocks = 8
+	aheadRuns    = 2
+	// runShare: a run is at most this part of the cache, so that what was read ahead of
+	// a few scans is still there when they come to it.
+	runShare = 128
+)
+
+// runBlocks is the length of a run, 1 of a near store: its kernel reads ahead.
+func (b *blob) runBlocks() int64 {
+	if !b.far {
+		return 1
+	}
+	return max(1, min(maxRunBlocks, b.cache.Budget()/(runShare*blockBytes)))
+}
+
+// runEnd is the block behind the run of block i.
+func (b *blob) runEnd(i int64) int64 {
+	n := b.runBlocks()
+	return (i/n + 1) * n
+}
+
+// ahead starts reading the runs behind the one that a read of n bytes from off begins
+// in, and returns the block up to which blocks are wanted.
+func (b *blob) ahead(off, n, until int64) int64 {
+	if b.runBlocks() == 1 {
+		return 0 // block by block
+	}
+	first := off / blockBytes
+	if !b.cache.Has(cache.Key{File: b.file, Part: first - 1}) {
+		until = min(until, off+firstBytes)
+	}
+	end := (min(max(until, off+n), b.size) + blockBytes - 1) / blockBytes
+	last := (off + n - 1) / blockBytes
+	b.start(b.runEnd(first), min(b.runEnd(last)+aheadRuns*b.runBlocks(), end))
+	return end
+}
+
+// Soon tells that n bytes from off will be asked for.
+func (b *blob) Soon(off, n int64) {
+	if off >= 0 && n > 0 && off <= b.size-n {
+		from := off / blockBytes
+		b.start(from, min((off+n-1)/blockBytes+1, b.runEnd(from)+aheadRuns*b.runBlocks()))
+	}
+}
+
+// start reads the blocks [from, to) in the background, a run at a time, as far as
+// nobody has them and not too much else is read there.
+func (b *blob) start(from, to int64) {
+	for ; from < to && b.runBlocks() > 1; from = b.runEnd(from) {
+		claim := b.cache.Claim(b.file, from, min(b.runEnd(from), to))
+		if claim == nil {
+			continue
+		}
+		if !b.cache.Background(func(ctx context.Context) { _, _ = b.load(ctx, claim) }) {
+			claim.Release()
+			return
+		}
+	}
 }
 
 // readLarge reads the whole blocks of a range at once, and the ends through the cache.

@@ -182,6 +182,7 @@ func (s *summing) finish() []uint64 {
 type bundle struct {
 	key   string
 	store object.Store
+	far   object.Object // of a far store, where an open object costs nothing; else nil
 	table bundleTable
 }
 
@@ -222,6 +223,12 @@ func openBundle(ctx context.Context, store object.Store, key string, size int64)
 		return nil, fail.New(fail.Corrupt, "split %s: checksum of the section table", key)
 	}
 	b := &bundle{key: key, store: store}
+	if object.Far(store) {
+		var err error
+		if b.far, err = object.OpenSized(ctx, store, key, size); err != nil {
+			return nil, err
+		}
+	}
 	if err := json.Unmarshal(table, &b.table); err != nil {
 		return nil, fail.New(fail.Corrupt, "split %s: section table: %v", key, err)
 	}

@@ -31,6 +31,7 @@ type dataFile struct {
 	size int64
 	rows int
 	obj  object.Object
+	far  bool     // each read costs a round trip
 	sums []uint64 // of its blocks
 
 	cache  *cache.Cache
@@ -45,7 +46,7 @@ func (s *split) openFragments(ctx context.Context, store object.Store) error {
 	for base, f := range s.seg.placed() {
 		o := opened{id: f.ID, base: base, rows: f.Rows}
 		for _, d := range f.Files {
-			o.files = append(o.files, &dataFile{name: d.Name, size: d.Size, rows: f.Rows, sums: s.bundle.table.fileSums(d.Name), cache: s.cache, number: s.cache.NewFile()})
+			o.files = append(o.files, &dataFile{name: d.Name, size: d.Size, rows: f.Rows, far: object.Far(store), sums: s.bundle.table.fileSums(d.Name), cache: s.cache, number: s.cache.NewFile()})
 		}
 		s.frags = append(s.frags, o)
 	}
@@ -73,7 +74,7 @@ func (d *dataFile) open(ctx context.Context) (*lance.File, error) {
 	if d.file != nil {
 		return d.file, nil
 	}
-	b := &blob{cache: d.cache, file: d.number, read: d.obj.ReadAt, size: d.size, sums: d.sums, name: "data file " + d.name}
+	b := &blob{cache: d.cache, file: d.number, read: d.obj.ReadAt, far: d.far, size: d.size, sums: d.sums, name: "data file " + d.name}
 	if err := b.check(); err != nil {
 		return nil, err
 	}

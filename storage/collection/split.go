@@ -129,7 +129,7 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 	if err != nil || !sec.Has(c.section) {
 		return nil, err
 	}
-	return sec.Chunk(c.section, chunk)
+	return sec.Scan(c.section, chunk)
 }
 
 // hasField reports whether the field existed when the split was built.
@@ -178,7 +178,7 @@ func (s *split) vectors(ctx context.Context, c colRef, chunk int, room *vec.Vect
 			return v, err
 		}
 	}
-	v, err := s.cache.Get(key, func() (any, int64, error) {
+	v, err := s.cache.Get(ctx, key, func() (any, int64, error) {
 		v, err := s.readLance(ctx, c, from, n)
 		return v, bytes, err
 	})
@@ -210,7 +210,7 @@ func (s *split) text(ctx context.Context) (text.Part, error) {
 	if src == nil || err != nil {
 		return nil, err
 	}
-	v, err := s.cache.Get(cache.Key{File: s.files.decoded, Part: textPart}, func() (any, int64, error) {
+	v, err := s.cache.Get(ctx, cache.Key{File: s.files.decoded, Part: textPart}, func() (any, int64, error) {
 		idx, err := text.OpenSource(src, src.size)
 		if err != nil {
 			return nil, 0, fail.Wrap(fail.CodeOf(err), err, "split %s", s.seg.SplitKey)
@@ -248,8 +248,8 @@ var (
 // key reads the row's key: _pk, or a table row's identity.
 func (s *split) key(ctx context.Context, row int) (string, error) {
 	chunk := row / vec.ChunkRows
-	v, err := s.cache.Get(cache.Key{File: s.files.decoded, Part: keysPart + int64(chunk)}, func() (any, int64, error) {
-		v, err := s.keyColumn(ctx, chunk)
+	v, err := s.cache.Get(ctx, cache.Key{File: s.files.decoded, Part: keysPart + int64(chunk)}, func() (any, int64, error) {
+		v, err := s.keyColumn(chunk)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -270,19 +270,23 @@ func keyBytes(v *vec.Vector) int64 {
 	return n
 }
 
-func (s *split) keyColumn(ctx context.Context, chunk int) (*vec.Vector, error) {
+func (s *split) keyColumn(chunk int) (*vec.Vector, error) {
+	sec, err := s.columns()
+	if err != nil {
+		return nil, err
+	}
 	if s.obj.Kind == schema.Collection {
-		v, err := s.column(ctx, pkRef, chunk)
+		v, err := sec.Chunk(pkRef.section, chunk)
 		if err != nil {
 			return nil, err
 		}
 		return v.Flatten(), nil
 	}
-	parts, err := s.column(ctx, partitionRef, chunk)
+	parts, err := sec.Chunk(partitionRef.section, chunk)
 	if err != nil {
 		return nil, err
 	}
-	offsets, err := s.column(ctx, offsetRef, chunk)
+	offsets, err := sec.Chunk(offsetRef.section, chunk)
 	if err != nil {
 		return nil, err
 	}

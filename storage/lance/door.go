@@ -24,6 +24,8 @@ type (
 	Reader = file.Source
 	// Prefetcher is a Reader that can be told of reads to come.
 	Prefetcher = file.Prefetcher
+	// Follower is a Reader that can be told where a scan goes on.
+	Follower = file.Follower
 	// Sidecar is an open file of blobs beside a data file.
 	Sidecar = file.Sidecar
 	// Vectors is a run of float32 vectors, as [File.ReadVectors] returns it.

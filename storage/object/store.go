@@ -117,6 +117,13 @@ func OpenSized(ctx context.Context, s Store, key string, size int64) (Object, er
 	return o, nil
 }
 
+// Far reports whether each read of the store costs a round trip, so that few large ones
+// are better than many small ones.
+func Far(s Store) bool {
+	_, remote := s.(*S3)
+	return remote
+}
+
 // All walks every object under the prefix in key order. The first error ends the walk.
 func All(ctx context.Context, s Store, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {

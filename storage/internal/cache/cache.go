@@ -2,9 +2,12 @@ package cache
 
 import (
 	"container/list"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Key names a piece: a file, as [Cache.NewFile] numbered it, and a number in it.
@@ -21,8 +24,11 @@ type Key struct {
 // the main one. So a scan of more than the budget does not drive out what every
 // query needs.
 type Cache struct {
-	budget int64
-	files  atomic.Uint64
+	budget     int64
+	files      atomic.Uint64
+	background errgroup.Group
+	ctx        context.Context // of the background
+	end        context.CancelFunc
 
 	mu    sync.Mutex // guards the fields below
 	used  int64
@@ -30,6 +36,8 @@ type Cache struct {
 	main  queue
 	ghost queue // keys of what left small unused; their bytes are as large as the budget
 	items map[Key]*list.Element
+	// loads are the pieces that somebody has claimed.
+	loads map[Key]*Claim
 }
 
 // queue is oldest last.
@@ -51,29 +59,48 @@ const maxUses = 3
 
 // New is an empty cache of the budget in bytes.
 func New(budget int64) *Cache {
-	return &Cache{budget: budget, items: map[Key]*list.Element{}}
+	c := &Cache{budget: budget, items: map[Key]*list.Element{}, loads: map[Key]*Claim{}}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	c.background.SetLimit(maxBackground)
+	return c
 }
+
+// Budget is the most bytes that are kept.
+func (c *Cache) Budget() int64 { return c.budget }
 
 // NewFile is a number for the keys of one file, never given twice.
 func (c *Cache) NewFile() uint64 { return c.files.Add(1) }
 
 // Get returns the piece, or loads it and keeps it for as long as there is room.
-// bytes is what it takes. Two that miss at once both load. Errors are load's.
-func (c *Cache) Get(k Key, load func() (value any, bytes int64, err error)) (any, error) {
-	if v, ok := c.Peek(k); ok {
-		return v, nil
+// bytes is what it takes. While one loads, others that miss it wait for what comes of
+// it, no longer than their ctx. Errors are load's, and those of the end of ctx.
+func (c *Cache) Get(ctx context.Context, k Key, load func() (value any, bytes int64, err error)) (any, error) {
+	for {
+		if v, ok, err := c.Wait(ctx, k); ok || err != nil {
+			return v, err
+		}
+		claim := c.Claim(k.File, k.Part, k.Part+1)
+		if claim == nil {
+			continue
+		}
+		defer claim.Release()
+		v, bytes, err := load()
+		if err != nil {
+			return nil, err
+		}
+		return claim.Keep(v, bytes), nil
 	}
-	v, bytes, err := load()
-	if err != nil {
-		return nil, err
-	}
-	return c.put(k, v, bytes), nil
 }
 
 // Peek returns the piece if it is there.
 func (c *Cache) Peek(k Key) (any, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.peek(k)
+}
+
+// peek is Peek with the lock held.
+func (c *Cache) peek(k Key) (any, bool) {
 	e := c.items[k]
 	if e == nil {
 		return nil, false
@@ -93,10 +120,8 @@ func (c *Cache) Room(bytes int64) bool {
 	return c.used+bytes <= c.budget
 }
 
-// put keeps the value and returns it, or the one that another put there first.
+// put keeps the value and returns it, or the one that is there. The lock is held.
 func (c *Cache) put(k Key, v any, bytes int64) any {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	to := &c.small
 	if e := c.items[k]; e != nil {
 		it := e.Value.(*item)

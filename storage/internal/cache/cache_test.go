@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -12,7 +13,7 @@ import (
 // get is Get of a value that says its key.
 func get(c *Cache, k Key, bytes int64) (hit bool) {
 	hit = true
-	v, err := c.Get(k, func() (any, int64, error) {
+	v, err := c.Get(context.Background(), k, func() (any, int64, error) {
 		hit = false
 		return fmt.Sprint(k), bytes, nil
 	})
@@ -92,7 +93,7 @@ func TestAScanLeavesWhatIsUsed(t *testing.T) {
 func TestErrorsAndLargePiecesAreNotKept(t *testing.T) {
 	c := New(100)
 	boom := errors.New("boom")
-	if _, err := c.Get(Key{1, 1}, func() (any, int64, error) { return nil, 0, boom }); !errors.Is(err, boom) {
+	if _, err := c.Get(context.Background(), Key{1, 1}, func() (any, int64, error) { return nil, 0, boom }); !errors.Is(err, boom) {
 		t.Error(err)
 	}
 	for range 2 {

@@ -3,6 +3,7 @@ package column
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/types"
@@ -14,6 +15,14 @@ import (
 // for concurrent use. The bytes must have been verified.
 type Source interface {
 	Range(off, n int64) ([]byte, error)
+}
+
+// Follower is a Source that can be told what will be read next. RangeOn is Range by a
+// reader who will go on to the offset until; Soon tells of a range that a reader will
+// come to. Both may do nothing with it.
+type Follower interface {
+	RangeOn(off, n, until int64) ([]byte, error)
+	Soon(off, n int64)
 }
 
 // bytesSource is a section in memory.
@@ -33,6 +42,9 @@ type Section struct {
 type columnMeta struct {
 	columnDir
 	t types.Type
+	// stretches are the chunks that begin a run of chunks that lie behind each other,
+	// ascending, and the count of chunks at the end.
+	stretches []int
 }
 
 // Open opens a section in memory; see [OpenSource].
@@ -94,8 +106,33 @@ func (s *Section) check(c *columnDir) error {
 			return corrupt("column %q chunk %d lies outside the section", c.Name, i)
 		}
 	}
-	s.cols[c.Name] = &columnMeta{columnDir: *c, t: t}
+	m := &columnMeta{columnDir: *c, t: t}
+	for i, k := range c.Chunks {
+		if i == 0 || k.Off != c.Chunks[i-1].Off+c.Chunks[i-1].Len {
+			m.stretches = append(m.stretches, i)
+		}
+	}
+	m.stretches = append(m.stretches, len(c.Chunks))
+	s.cols[c.Name] = m
 	return nil
+}
+
+// follow reads chunk i for a scan, which goes on behind it.
+func (c *columnMeta) follow(src Follower, i int) ([]byte, error) {
+	at, begins := slices.BinarySearch(c.stretches, i)
+	if !begins {
+		at--
+	}
+	end := func(at int) int64 {
+		k := c.Chunks[c.stretches[at+1]-1]
+		return k.Off + k.Len
+	}
+	if begins && at+2 < len(c.stretches) {
+		next := c.Chunks[c.stretches[at+1]].Off
+		src.Soon(next, end(at+1)-next)
+	}
+	k := c.Chunks[i]
+	return src.RangeOn(k.Off, k.Len, end(at))
 }
 
 // Rows is the number of rows.
@@ -127,8 +164,13 @@ func (s *Section) Zone(name string, chunk int) (lo, hi vec.Value, nulls int, ok 
 
 // Chunk decodes chunk i of a column. The vector must not be changed: its values
 // may alias the section, which is immutable.
-func (s *Section) Chunk(name string, i int) (*vec.Vector, error) {
-	c, data, err := s.chunk(name, i)
+func (s *Section) Chunk(name string, i int) (*vec.Vector, error) { return s.decode(name, i, false) }
+
+// Scan is Chunk for one who goes on to the chunks behind it.
+func (s *Section) Scan(name string, i int) (*vec.Vector, error) { return s.decode(name, i, true) }
+
+func (s *Section) decode(name string, i int, scan bool) (*vec.Vector, error) {
+	c, data, err := s.chunk(name, i, scan)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +181,18 @@ func (s *Section) Chunk(name string, i int) (*vec.Vector, error) {
 	return v, nil
 }
 
-// chunk finds the bytes of chunk i of a column.
-func (s *Section) chunk(name string, i int) (*columnMeta, []byte, error) {
+// chunk finds the bytes of chunk i of a column; scan says that the next ones follow.
+func (s *Section) chunk(name string, i int, scan bool) (*columnMeta, []byte, error) {
 	c := s.cols[name]
 	if c == nil {
 		return nil, nil, fail.Bug("column section has no column %q", name)
 	}
 	if i < 0 || i >= len(c.Chunks) {
 		return nil, nil, fail.Bug("column %q has no chunk %d", name, i)
+	}
+	if src, ok := s.src.(Follower); ok && scan {
+		data, err := c.follow(src, i)
+		return c, data, err
 	}
 	k := c.Chunks[i]
 	data, err := s.src.Range(k.Off, k.Len)

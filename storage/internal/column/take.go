@@ -13,7 +13,7 @@ import (
 // vector of the column's type. Strings and numbers are read where they lie;
 // other types decode the chunk. On an error out is unusable.
 func (s *Section) Take(name string, i int, rows []int32, out *vec.Vector) error {
-	c, data, err := s.chunk(name, i)
+	c, data, err := s.chunk(name, i, false)
 	if err != nil {
 		return err
 	}

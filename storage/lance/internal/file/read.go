@@ -23,7 +23,7 @@ func (f *File) ReadWith(ctx context.Context, mem memory.Allocator, columns []str
 	if err := f.checkRange(from, n); err != nil {
 		return nil, err
 	}
-	return f.read(ctx, mem, columns, rangeOf(from, n), nil)
+	return f.read(ctx, mem, scanned(f.src), columns, rangeOf(from, n), nil)
 }
 
 func rangeOf(from, n int64) []rowRange {
@@ -52,7 +52,7 @@ func (f *File) TakeWith(ctx context.Context, mem memory.Allocator, columns []str
 		return nil, err
 	}
 	runs, order := rangesOf(rows)
-	return f.read(ctx, mem, columns, runs, order)
+	return f.read(ctx, mem, f.src, columns, runs, order)
 }
 
 func (f *File) checkRows(rows []uint32) error {
@@ -89,7 +89,7 @@ func (f *File) topOf(columns []string) ([]int, error) {
 	return out, nil
 }
 
-func (f *File) read(ctx context.Context, mem memory.Allocator, columns []string, runs []rowRange, order []int32) (arrow.RecordBatch, error) {
+func (f *File) read(ctx context.Context, mem memory.Allocator, src Source, columns []string, runs []rowRange, order []int32) (arrow.RecordBatch, error) {
 	tops, err := f.topOf(columns)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (f *File) read(ctx context.Context, mem memory.Allocator, columns []string,
 	fields := make([]arrow.Field, 0, len(tops))
 	for _, top := range tops {
 		fields = append(fields, f.schema.Field(top))
-		data, err := f.readField(ctx, mem, top, runs)
+		data, err := f.readField(ctx, mem, src, top, runs)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +133,7 @@ func rowsOf(runs []rowRange) int {
 	return int(n)
 }
 
-func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, runs []rowRange) (arrow.ArrayData, error) {
+func (f *File) readField(ctx context.Context, mem memory.Allocator, src Source, top int, runs []rowRange) (arrow.ArrayData, error) {
 	field := f.schema.Field(top)
 	var sinks []*sink
 	defer func() {
@@ -145,7 +145,7 @@ func (f *File) readField(ctx context.Context, mem memory.Allocator, top int, run
 		s := newSink(c.leaf, field, mem)
 		sinks = append(sinks, s)
 		s.expect(rowsOf(runs))
-		if err := c.readRows(ctx, f.src, runs, s); err != nil {
+		if err := c.readRows(ctx, src, runs, s); err != nil {
 			return nil, err
 		}
 		if c.leaf.shape.blob {
@@ -194,7 +194,11 @@ func (c *column) readPages(ctx context.Context, src Source, runs []rowRange, to 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.read(ctx, src, local, to); err != nil {
+		from := src
+		if s, ok := src.(scan); ok {
+			from = pageScan{s.Follower, p}
+		}
+		if err := p.read(ctx, from, local, to); err != nil {
 			return err
 		}
 	}
@@ -225,7 +229,7 @@ func (f *File) ReadVectors(ctx context.Context, column string, from, n int64) (V
 	if err := f.checkRange(from, n); err != nil {
 		return Vectors{}, err
 	}
-	return f.vectors(ctx, column, rangeOf(from, n), int(n), nil, nil)
+	return f.vectors(ctx, scanned(f.src), column, rangeOf(from, n), int(n), nil, nil)
 }
 
 // ReadVectorsInto is ReadVectors into the caller's memory: if dst has the capacity
@@ -234,7 +238,7 @@ func (f *File) ReadVectorsInto(ctx context.Context, column string, from, n int64
 	if err := f.checkRange(from, n); err != nil {
 		return Vectors{}, err
 	}
-	return f.vectors(ctx, column, rangeOf(from, n), int(n), nil, dst)
+	return f.vectors(ctx, scanned(f.src), column, rangeOf(from, n), int(n), nil, dst)
 }
 
 // TakeVectors returns the vectors of the rows in the order given.
@@ -243,10 +247,10 @@ func (f *File) TakeVectors(ctx context.Context, column string, rows []uint32) (V
 		return Vectors{}, err
 	}
 	runs, order := rangesOf(rows)
-	return f.vectors(ctx, column, runs, len(rows), order, nil)
+	return f.vectors(ctx, f.src, column, runs, len(rows), order, nil)
 }
 
-func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n int, order []int32, dst []float32) (Vectors, error) {
+func (f *File) vectors(ctx context.Context, src Source, column string, runs []rowRange, n int, order []int32, dst []float32) (Vectors, error) {
 	tops, err := f.topOf([]string{column})
 	if err != nil {
 		return Vectors{}, err
@@ -259,7 +263,7 @@ func (f *File) vectors(ctx context.Context, column string, runs []rowRange, n in
 	s := newSink(c.leaf, field, memory.DefaultAllocator)
 	s.values.b = bytesOf(dst)
 	s.values.reserve(n * c.leaf.shape.width)
-	if err := c.readRows(ctx, f.src, runs, s); err != nil {
+	if err := c.readRows(ctx, src, runs, s); err != nil {
 		return Vectors{}, err
 	}
 	if err := s.checkItems(); err != nil {

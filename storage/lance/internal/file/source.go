@@ -22,6 +22,41 @@ type Prefetcher interface {
 	Prefetch(off, size int64)
 }
 
+// Follower is a Source that can be told where a reader goes on: ReadOn is ReadAt by one
+// who will read up to the offset until next.
+type Follower interface {
+	Source
+	ReadOn(ctx context.Context, p []byte, off, until int64) error
+}
+
+// scan is a Follower under one who reads rows from front to back.
+type scan struct{ Follower }
+
+// scanned is src for such a reader.
+func scanned(src Source) Source {
+	if f, ok := src.(Follower); ok {
+		return scan{f}
+	}
+	return src
+}
+
+// pageScan is a scan within a page: it goes on to the end of the buffer.
+type pageScan struct {
+	Follower
+	page *storedPage
+}
+
+// ReadAt implements Source.
+func (s pageScan) ReadAt(ctx context.Context, p []byte, off int64) error {
+	until := off
+	for _, b := range s.page.buffers {
+		if off >= b.off && off < b.off+b.size {
+			until = b.off + b.size
+		}
+	}
+	return s.ReadOn(ctx, p, off, until)
+}
+
 // The most bytes read needlessly to join two ranges into one read: of a disk that
 // works on many at once, and of a source where each read costs a round trip.
 const (

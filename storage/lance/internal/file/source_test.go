@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"sort"
+	"sync"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -144,7 +145,7 @@ func TestGather(t *testing.T) {
 			order[i] = r.Int32N(200)
 		}
 		mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
-		got, err := f.read(context.Background(), mem, nil, []rowRange{{0, 200}}, order)
+		got, err := f.read(context.Background(), mem, f.src, nil, []rowRange{{0, 200}}, order)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,5 +272,63 @@ func TestHundredThousand(t *testing.T) {
 		if !array.Equal(want, array.NewSlice(took.Column(0), int64(i), int64(i)+1)) {
 			t.Fatalf("row %d differs", row)
 		}
+	}
+}
+
+// followSource is a file that notes up to where its readers will go on.
+type followSource struct {
+	*memSource
+	mu    sync.Mutex // guards until
+	until []int64
+}
+
+func (s *followSource) ReadOn(ctx context.Context, p []byte, off, until int64) error {
+	s.mu.Lock()
+	s.until = append(s.until, until)
+	s.mu.Unlock()
+	return s.ReadAt(ctx, p, off)
+}
+
+// TestFollower: a read of a range goes on to the end of the page's buffer, a take does not.
+func TestFollower(t *testing.T) {
+	ctx := context.Background()
+	b := writeFile(t, loamSchema(16), WriterOptions{PageRows: 400}, newGen(3, 0.1, 20).batch(loamSchema(16), 1000))
+	src := &followSource{memSource: &memSource{b: b}}
+	f, err := Open(ctx, src, int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[int64]bool{}
+	for _, c := range f.cols {
+		for _, p := range c.pages {
+			for _, s := range p.buffers {
+				ends[s.off+s.size] = true
+			}
+		}
+	}
+	for range 2 {
+		rec, err := f.Read(ctx, nil, 100, 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec.Release()
+	}
+	v, err := f.ReadVectors(ctx, "emb", 0, 10)
+	if err != nil || v.Rows() != 10 || len(src.until) < 10 {
+		t.Fatal(v.Rows(), err, len(src.until))
+	}
+	for _, u := range src.until {
+		if !ends[u] {
+			t.Errorf("a scan goes on to %d, where no buffer ends", u)
+		}
+	}
+	n := len(src.until)
+	rec, err := f.Take(ctx, nil, []uint32{1, 500, 999})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Release()
+	if _, err := f.TakeVectors(ctx, "emb", []uint32{3}); err != nil || len(src.until) != n {
+		t.Error("a take goes on:", src.until[n:], err)
 	}
 }
