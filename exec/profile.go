@@ -3,11 +3,13 @@ package exec
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/loamdb/loam/exec/internal/sched"
 	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/vec"
@@ -25,6 +27,8 @@ type OperatorProfile struct {
 	RowsIn, RowsOut int64
 	// ChunksOut is the number of chunks handed on.
 	ChunksOut int64
+	// SkippedSplits and SkippedChunks of others were passed over without reading them.
+	SkippedSplits, SkippedChunks int64
 	// Time is spent in the operator itself, summed over workers; zero unless
 	// Options.Profile.
 	Time time.Duration
@@ -35,6 +39,7 @@ type OperatorProfile struct {
 // counters are shared by the workers; memory is set when the operator is made.
 type counters struct {
 	rowsIn, rowsOut, chunksOut, nanos atomic.Int64
+	skippedSplits, skippedChunks      atomic.Int64
 	memory                            atomic.Pointer[mem.Tracker]
 }
 
@@ -60,7 +65,7 @@ func (p *Profile) Operator(n plan.Node) OperatorProfile {
 		return OperatorProfile{}
 	}
 	o := OperatorProfile{RowsIn: c.rowsIn.Load(), RowsOut: c.rowsOut.Load(),
-		ChunksOut: c.chunksOut.Load(), Time: time.Duration(c.nanos.Load())}
+		ChunksOut: c.chunksOut.Load(), SkippedSplits: c.skippedSplits.Load(), SkippedChunks: c.skippedChunks.Load(), Time: time.Duration(c.nanos.Load())}
 	if t := c.memory.Load(); t != nil {
 		o.PeakBytes = t.Peak()
 	}
@@ -153,7 +158,14 @@ func (s *countedSource) Next(ctx context.Context) (*vec.Chunk, error) {
 }
 
 // Close implements sched.Morsels.
-func (s *countedSource) Close() error { return s.m.Close() }
+func (s *countedSource) Close() error {
+	if k, ok := s.m.(interface{ Skipped() (splits, chunks int64) }); ok {
+		splits, chunks := k.Skipped()
+		s.c.skippedSplits.Add(splits)
+		s.c.skippedChunks.Add(chunks)
+	}
+	return s.m.Close()
+}
 
 // sink counts what a sink of the node takes.
 func (p *Profile) sink(n plan.Node, s sched.Sink) sched.Sink {
@@ -195,9 +207,24 @@ func (l *countedLocal) Push(c *vec.Chunk, pos sched.Pos) error {
 	return err
 }
 
+// skipped prints what was passed over; "" where nothing was.
+func (o *OperatorProfile) skipped() string {
+	var parts []string
+	if o.SkippedSplits > 0 {
+		parts = append(parts, fail.Count(o.SkippedSplits, "split"))
+	}
+	if o.SkippedChunks > 0 {
+		parts = append(parts, fail.Count(o.SkippedChunks, "chunk"))
+	}
+	if parts == nil {
+		return ""
+	}
+	return " skipped=[" + strings.Join(parts, ", ") + "]"
+}
+
 // Render prints the plan that was run as EXPLAIN ANALYZE shows it: each operator
-// with its rows (out, expected if the estimate is given, and in), chunks, peak memory
-// and, when it was measured, its own time summed over workers.
+// with its rows (out, expected if the estimate is given, and in), chunks, what it passed
+// over, peak memory and, when it was measured, its own time summed over workers.
 func (p *Profile) Render(expected func(plan.Node) float64) []string {
 	return plan.ExplainWith(p.root, func(n plan.Node) string {
 		o := p.Operator(n)
@@ -209,6 +236,7 @@ func (p *Profile) Render(expected func(plan.Node) float64) []string {
 			s += fmt.Sprintf(" in=%d", o.RowsIn)
 		}
 		s += fmt.Sprintf(" chunks=%d", o.ChunksOut)
+		s += o.skipped()
 		if o.PeakBytes > 0 {
 			s += " memory=" + mem.FormatBytes(o.PeakBytes)
 		}

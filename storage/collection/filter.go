@@ -1,33 +1,26 @@
 package collection
 
 import (
-	"context"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
-	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
-	"github.com/loamdb/loam/storage/internal/column"
 )
 
 // predicate is a compiled filter over some columns of an object.
 type predicate struct {
 	prog *expr.Program
 	cols []colRef
-	// bounds are conjuncts "column op constant", for pruning by zone.
-	bounds []bound
+	// bounds are conjuncts by which splits and chunks are passed over, as many as these.
+	bounds                       []bound
+	skippedSplits, skippedChunks atomic.Int64
 	// keyed says that only rows with one of keys, sorted, can pass.
 	keyed bool
 	keys  []string
-}
-
-type bound struct {
-	col colRef
-	op  expr.CompareOp
-	val vec.Value
 }
 
 // compileFilter resolves the columns that the filter reads; nil for no filter.
@@ -63,58 +56,6 @@ func compileFilter(obj *schema.Object, cols []plan.ScanColumn, filter expr.Expr)
 		}
 	}
 	return p, nil
-}
-
-func boundOf(e expr.Expr, refs map[expr.ColumnID]colRef) (bound, bool) {
-	cmp, ok := e.(*expr.Compare)
-	if !ok || cmp.Op == expr.Ne || cmp.Op >= expr.Distinct {
-		return bound{}, false
-	}
-	col, okCol := cmp.Left.(*expr.Column)
-	val, okVal := cmp.Right.(*expr.Const)
-	op := cmp.Op
-	if !okCol || !okVal {
-		col, okCol = cmp.Right.(*expr.Column)
-		val, okVal = cmp.Left.(*expr.Const)
-		op = op.Flip()
-	}
-	if !okCol || !okVal || val.Value.Null || val.Value.Type.Kind != col.T.Kind {
-		return bound{}, false
-	}
-	if val.Value.Type.Kind == types.Double && val.Value.Float != val.Value.Float {
-		return bound{}, false // a NaN orders above every bound
-	}
-	return bound{col: refs[col.ID], op: op, val: val.Value}, true
-}
-
-// skips reports whether no row of the chunk can pass.
-func (p *predicate) skips(ctx context.Context, v *view, chunk int) (bool, error) {
-	for _, b := range p.bounds {
-		z, err := v.part.zone(ctx, b.col, chunk)
-		if err != nil {
-			return false, err
-		}
-		if z.known && b.outside(z) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func (b bound) outside(z zone) bool {
-	switch b.op {
-	case expr.Eq:
-		return column.Less(b.val, z.lo) || column.Less(z.hi, b.val)
-	case expr.Lt:
-		return !column.Less(z.lo, b.val)
-	case expr.Le:
-		return column.Less(b.val, z.lo)
-	case expr.Gt:
-		return !column.Less(b.val, z.hi)
-	case expr.Ge:
-		return column.Less(z.hi, b.val)
-	}
-	return false
 }
 
 // selected returns the rows of a chunk that are live and pass, as positions in
@@ -186,6 +127,9 @@ func (p *predicate) matches(env *expr.Env, v *view) (*roaring.Bitmap, error) {
 		rows, err := p.found(env, v)
 		out.AddMany(rows)
 		return out, err
+	}
+	if p.skipsAll(v) {
+		return out, nil
 	}
 	for chunk := range chunksOf(v.part.rows()) {
 		if err := env.Ctx.Err(); err != nil {

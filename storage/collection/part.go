@@ -21,18 +21,13 @@ type part interface {
 	column(ctx context.Context, c colRef, chunk int) (*vec.Vector, error)
 	// take is column for single rows, ascending.
 	take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error)
+	// zone is what is known of a column in a chunk, whole in all rows; whole reads nothing.
 	zone(ctx context.Context, c colRef, chunk int) (zone, error)
+	whole(c colRef) zone
 	// key is the row's primary key, by which ties are broken.
 	key(ctx context.Context, row int) (string, error)
 	// text is the part's text index; nil without full-text fields.
 	text(ctx context.Context) (text.Part, error)
-}
-
-// zone bounds the values of a chunk; known is false without bounds.
-type zone struct {
-	lo, hi vec.Value
-	nulls  int
-	known  bool
 }
 
 // colRef is a column of an object, resolved: a field (its position and id) or a system column.

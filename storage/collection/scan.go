@@ -57,6 +57,9 @@ func (s *Snapshot) Scan(env *expr.Env, n *plan.Scan) (*Scan, error) {
 			}
 			continue
 		}
+		if out.pred.skipsAll(v) {
+			continue
+		}
 		for i := range chunksOf(v.part.rows()) {
 			out.chunks = append(out.chunks, chunkRef{view: v, chunk: i})
 		}
@@ -87,6 +90,15 @@ func (s *Scan) Next(ctx context.Context) (*vec.Chunk, error) {
 			return c, nil
 		}
 	}
+}
+
+// Skipped are the splits, and the chunks of others, that were passed over by what is
+// known of their columns.
+func (s *Scan) Skipped() (splits, chunks int64) {
+	if s.pred == nil {
+		return 0, 0
+	}
+	return s.pred.skippedSplits.Load(), s.pred.skippedChunks.Load()
 }
 
 // Close ends the scan; there is nothing to wait for.

@@ -193,9 +193,27 @@ func (s *split) zone(ctx context.Context, c colRef, chunk int) (zone, error) {
 	if err != nil || s.inLance(c) || !sec.Has(c.section) {
 		return zone{}, err
 	}
-	var z zone
+	z := zone{rows: min(vec.ChunkRows, s.seg.Rows-chunk*vec.ChunkRows), counted: true}
 	z.lo, z.hi, z.nulls, z.known = sec.Zone(c.section, chunk)
 	return z, nil
+}
+
+func (s *split) whole(c colRef) zone {
+	r := s.seg.Range
+	switch {
+	case c.sys == schema.ColIngestTS && r != nil:
+		at := func(us int64) vec.Value { return vec.Value{Type: c.t, Int: us} }
+		return zone{lo: at(r.MinTS), hi: at(r.MaxTS), known: true}
+	case c.field < 0:
+		return zone{}
+	}
+	f := s.fieldOf(c.id)
+	if f == nil || f.Stats == nil {
+		return zone{}
+	}
+	z := zone{rows: s.seg.Rows, nulls: f.Stats.Nulls, counted: true}
+	z.lo, z.hi, z.known = f.Stats.Bounds(c.t)
+	return z
 }
 
 // textPart and keysPart number the text index and the first chunk of keys among

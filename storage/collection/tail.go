@@ -383,6 +383,8 @@ func (p *tailPart) text(context.Context) (text.Part, error) {
 
 func (p *tailPart) zone(context.Context, colRef, int) (zone, error) { return zone{}, nil }
 
+func (p *tailPart) whole(colRef) zone { return zone{} }
+
 // take copies the rows alone.
 func (p *tailPart) take(_ context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
 	p.g.mu.RLock()
