@@ -106,6 +106,11 @@ bench-flight: ## CPU per byte of results over Flight against arrow-go's writer: 
 	@$(GO) test -count=1 ./flightsql -run '^TestFlightBench$$' -flight -v -timeout 30m | \
 		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-flight: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
 
+.PHONY: bench-append
+bench-append: ## small appends to a stream, Go API and REST, by 1, 8 and 64 clients, against a synced file that all share: three turns of a second (two minutes)
+	@$(GO) test -count=1 ./flightsql/rest -run '^TestAppendBench$$' -append 1s $(if $(CASE),-append-case $(CASE)) -v -timeout 30m | \
+		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-append: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'
+
 bench-lance: $(VENV)-ecosystem/ok ## open, scan, take, write of a Lance dataset against pylance: the same files, five turns (minutes)
 	@LOAM_CONFORMANCE_PYTHON=$(CURDIR)/$(VENV)-ecosystem/bin/python $(GO) test -count=1 ./storage/lance -run '^TestBenchLance$$' -pylance-bench -v -timeout 30m | \
 		awk '/^\{/ {print; n++} /FAIL:|panic:|_test.go:/ {print; f++} END {printf "bench-lance: %d passed, %d failed, 0 skipped\n", n, f; exit f > 0 || n == 0}'

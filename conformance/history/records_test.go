@@ -212,7 +212,8 @@ func (p *producer) wrong(ctx context.Context, i *instance) {
 		return
 	}
 	call := p.w.tick()
-	b := p.batch(p.epoch, p.sequence+1+uint64(p.w.rand(2)))
+	// Far ahead: one on its way whose answer is lost may arrive when its turn has come.
+	b := p.batch(p.epoch, p.sequence+1000)
 	if old := len(p.done) - metastore.ProducerBatches; old > 0 && p.w.rand(2) == 0 {
 		b = p.done[p.w.rand(old)]
 	}

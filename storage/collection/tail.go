@@ -253,14 +253,15 @@ func (g *generation) exclude(t target, n int, out *roaring.Bitmap) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.upto < n {
-		for i, key := range g.keyRange(o.upto, n) {
+		rows, keys := g.replacing(o.upto, n)
+		for i, key := range keys {
 			row, ok, err := t.lookup(key)
 			if err != nil {
-				o.upto += i
+				o.upto = int(rows[i])
 				return err
 			}
 			if ok {
-				o.hits = append(o.hits, hit{by: int32(o.upto + i), row: row})
+				o.hits = append(o.hits, hit{by: rows[i], row: row})
 			}
 		}
 		o.upto = n
@@ -269,15 +270,30 @@ func (g *generation) exclude(t target, n int, out *roaring.Bitmap) error {
 	return nil
 }
 
-// keyRange copies the keys of rows [from, to).
-func (g *generation) keyRange(from, to int) []string {
+// replacing are those of the rows [from, to) whose keys older rows may have, and the
+// keys. An inserted row of a table or a stream is a new one: only deletes are of older.
+func (g *generation) replacing(from, to int) (rows []int32, keys []string) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	out := make([]string, 0, to-from)
-	for i := from; i < to; i++ {
-		out = append(out, g.blocks[i/vec.ChunkRows].keys[i%vec.ChunkRows])
+	add := func(i int) {
+		rows, keys = append(rows, int32(i)), append(keys, g.blocks[i/vec.ChunkRows].keys[i%vec.ChunkRows])
 	}
-	return out
+	if !g.obj.Kind.Tabular() {
+		for i := from; i < to; i++ {
+			add(i)
+		}
+		return rows, keys
+	}
+	first := sort.Search(len(g.own), func(i int) bool { return int(g.own[i].by) >= from })
+	for _, h := range g.own[first:] {
+		if int(h.by) >= to {
+			break
+		}
+		if h.by == h.row { // a delete replaces itself too
+			add(int(h.by))
+		}
+	}
+	return rows, keys
 }
 
 // forget drops the overlays of targets that are no longer read.

@@ -10,6 +10,11 @@ import (
 // planned on the same offset succeeds.
 const maxExpects = 8
 
+// maxProduced bounds the writes of one partition in a flush when a batch of a producer
+// joins them: it has a reference of its own too, since it may be refused alone, but
+// mostly none is. As many fit a row whose older references have left.
+const maxProduced = moveAt - keepInline
+
 // request is one Append on its way.
 type request struct {
 	blocks  []Block
@@ -117,7 +122,7 @@ func (f *flight) fits(r *request, flushBytes int64) bool {
 		if !known {
 			fresh++ // counts one twice that the request names twice: only ends the segment early
 		}
-		if n+uint64(b.Records) > 1<<31-1 || (planned && f.expects[t] >= maxExpects) {
+		if n+uint64(b.Records) > 1<<31-1 || (planned && f.expects[t] >= r.most()) {
 			return false
 		}
 	}
@@ -134,6 +139,14 @@ func (r *request) extra() int {
 		n += metastore.ProducerRows
 	}
 	return n
+}
+
+// most is how many planned writes of a partition a flush may have when r joins them.
+func (r *request) most() int {
+	if r.produce != nil {
+		return maxProduced
+	}
+	return maxExpects
 }
 
 // planned reports whether the request stands alone: it moves a link, is a batch of a

@@ -71,6 +71,15 @@ func TestFlightLimits(t *testing.T) {
 		t.Fatalf("%d planned writes of one partition", len(f.planned))
 	}
 	q = queue{}
+	for range maxProduced + 3 {
+		r := req(t, Block{})
+		r.produce = &metastore.Produce{Producer: "p"}
+		q.push(r)
+	}
+	if f := q.take(1 << 20); len(f.planned) != maxProduced {
+		t.Fatalf("%d batches of producers in one partition", len(f.planned))
+	}
+	q = queue{}
 	for i := range 200 {
 		q.push(req(t, Block{ObjectID: uint64(i)}))
 	}
