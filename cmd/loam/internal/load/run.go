@@ -392,10 +392,10 @@ func (l *loader) readAll(ctx context.Context) error {
 		}
 	})
 	for _, it := range l.items {
-		if it.complete {
+		if done, complete := l.track.in(it); complete {
 			l.status.read.Add(it.size)
 			if it.text {
-				l.counts[it.rel] = int(it.done.count())
+				l.counts[it.rel] = int(done.count())
 			}
 			continue
 		}
@@ -460,7 +460,8 @@ func (l *loader) take(p *packer, it *item, f *opened, m *mapping, b *datafile.Ba
 		}
 	}
 	c := m.convert(b)
-	c.skip(it.done)
+	done, _ := l.track.in(it)
+	c.skip(done)
 	for _, e := range c.bad {
 		if err := l.errs.add(it.name, e); err != nil {
 			return err

@@ -163,6 +163,13 @@ func (t *tracker) acked(parts []part, token string) {
 	}
 }
 
+// in is what of an item is in.
+func (t *tracker) in(it *item) (done ranges, complete bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return it.done, it.complete
+}
+
 // ended says that a file was read to its end.
 func (t *tracker) ended(it *item) {
 	t.mu.Lock()
