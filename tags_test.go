@@ -106,7 +106,7 @@ func TestTagRefusals(t *testing.T) {
 	p.do("INSERT INTO few VALUES (1)")
 	p.do("CREATE TAG a ON few")
 	p.refused("CREATE TAG b ON few", fail.TooLarge, "1 tag", "Drop a tag")
-	p.want("SHOW TAGS ON few", "public,few,a,1,"+p.rows("SELECT created FROM system.tags WHERE name = 'few'")+",NULL,false,NULL")
+	p.want("SHOW TAGS ON few", "public,few,a,1,"+p.rows("SELECT created FROM system.tags WHERE name = 'few'")+",NULL,false,NULL,NULL")
 	p.refused("SHOW TAGS ON v", fail.WrongObjectType)
 }
 
