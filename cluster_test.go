@@ -500,7 +500,7 @@ func TestAClusterOnEtcd(t *testing.T) {
 	}
 	one, two := etcd(), etcd()
 	_, err := loam.Open(t.Context(), loam.Config{Meta: loam.MetaConfig{Address: one}})
-	if got := fail.Render(err, ""); !fail.Is(err, fail.InvalidParameter) || !strings.Contains(got, "Start with --store s3://") {
+	if got := fail.Render(err, ""); !fail.Is(err, fail.InvalidParameter) || !strings.Contains(got, "Name it with --store s3://") {
 		t.Errorf("a cluster without a store: %s", got)
 	}
 	a := mustOpen(t, loam.Config{Store: at(server, "p"), Meta: loam.MetaConfig{Address: one}, Endpoint: "grpc://a"})

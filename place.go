@@ -78,15 +78,15 @@ func (e *Engine) openObjects(ctx context.Context) error {
 	case err != nil:
 		return err
 	case want.Address != "" && want.Address != mark.Address:
-		return e.otherStore(mark.Address, want.Address)
+		return otherStore(e.cfg.Dir, mark.Address, want.Address)
 	}
 	fresh := err != nil
 	if fresh && want.Address != "" {
 		if page, err := files.List(ctx, metaDir+"/", ""); err != nil || len(page) > 0 {
-			return errors.Join(err, e.otherStore("", want.Address))
+			return errors.Join(err, otherStore(e.cfg.Dir, "", want.Address))
 		}
 	}
-	cfg := StoreConfig{Address: mark.Address, Endpoint: cmp.Or(want.Endpoint, mark.Endpoint), Region: cmp.Or(want.Region, mark.Region), Addressing: cmp.Or(want.Addressing, mark.Addressing)}
+	cfg := mark.over(want)
 	if cfg.Address == "" {
 		e.store = files
 	} else if err := e.openRemote(ctx, cfg); err != nil {
@@ -101,6 +101,11 @@ func (e *Engine) openObjects(ctx context.Context) error {
 	}
 	_, err = files.Put(ctx, storeFile, append(body, '\n'), object.PutOptions{})
 	return err
+}
+
+// over is the store of the mark, reached as want says where it says something.
+func (m storeMark) over(want StoreConfig) StoreConfig {
+	return StoreConfig{Address: m.Address, Endpoint: cmp.Or(want.Endpoint, m.Endpoint), Region: cmp.Or(want.Region, m.Region), Addressing: cmp.Or(want.Addressing, m.Addressing)}
 }
 
 // canonical is the one spelling of an address.
@@ -136,18 +141,19 @@ func readMark(name, format string, body []byte, into any, is func() (string, int
 	return nil
 }
 
-func (e *Engine) otherStore(has, want string) error {
+// otherStore refuses a store that is not the directory's.
+func otherStore(dir, has, want string) error {
 	if has == "" {
-		return fail.New(fail.InvalidParameter, "the data directory %q keeps its objects in itself, not in %s", e.cfg.Dir, want).
+		return fail.New(fail.InvalidParameter, "the data directory %q keeps its objects in itself, not in %s", dir, want).
 			WithHint("Start it without --store, or take a new directory with --data for %s.", want)
 	}
-	return fail.New(fail.InvalidParameter, "the data directory %q keeps its objects in %s, not in %s", e.cfg.Dir, has, want).
+	return fail.New(fail.InvalidParameter, "the data directory %q keeps its objects in %s, not in %s", dir, has, want).
 		WithHint("Start it with --store %s, or take a new directory with --data for %s.", has, want)
 }
 
 // openRemote opens a bucket and refuses one that would not keep Loam's data.
 func (e *Engine) openRemote(ctx context.Context, cfg StoreConfig) error {
-	s, err := object.OpenS3(ctx, cfg.Address, e.cfg.Clock, e.cfg.IDs, object.S3Options{Endpoint: cfg.Endpoint, Region: cfg.Region, Addressing: cfg.Addressing})
+	s, err := object.OpenS3(ctx, cfg.Address, e.cfg.Clock, e.cfg.IDs, cfg.options())
 	if err != nil {
 		return err
 	}
@@ -157,6 +163,11 @@ func (e *Engine) openRemote(ctx context.Context, cfg StoreConfig) error {
 		return fail.As(fail.Wrap(fail.CodeOf(err), err, "the store %s", where)).WithHint("%s loam doctor store %s tries all that Loam needs.", fail.As(err).Hint, where)
 	}
 	return nil
+}
+
+// placeOf is where a store is.
+func placeOf(s object.Store) string {
+	return strings.TrimSuffix(strings.TrimSuffix(s.URI(clusterObject), clusterObject), "/")
 }
 
 // claim ties store and metastore to each other, so that two metastores never share
@@ -170,11 +181,11 @@ func (e *Engine) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	here := strings.TrimSuffix(strings.TrimSuffix(e.store.URI(clusterObject), clusterObject), "/")
+	here := placeOf(e.store)
 	for range 2 {
 		body, err := e.store.Get(ctx, clusterObject)
 		if err == nil {
-			if err := e.checkClaim(body, info.ClusterID, here); err != nil {
+			if err := checkClaim(body, info.ClusterID, here); err != nil {
 				return err
 			}
 			break
@@ -201,9 +212,10 @@ func (e *Engine) claim(ctx context.Context) error {
 	return e.meta.SetStoreAddress(ctx, here)
 }
 
-func (e *Engine) checkClaim(body []byte, id, here string) error {
+// checkClaim refuses the mark of another metastore.
+func checkClaim(body []byte, id, here string) error {
 	var m clusterMark
-	if err := readMark(e.store.URI(clusterObject), "loam cluster", body, &m, func() (string, int) { return m.Format, m.Version }); err != nil {
+	if err := readMark(here+"/"+clusterObject, "loam cluster", body, &m, func() (string, int) { return m.Format, m.Version }); err != nil {
 		return err
 	}
 	if m.ClusterID != id {
@@ -213,26 +225,31 @@ func (e *Engine) checkClaim(body []byte, id, here string) error {
 	return nil
 }
 
+// clusterStore is where a cluster keeps its objects: as it is told, or as the first
+// node was.
+func clusterStore(ctx context.Context, meta metastore.Store, told string) (string, error) {
+	if told == "" {
+		var err error
+		if told, err = meta.StoreAddress(ctx); err != nil {
+			return "", err
+		}
+	}
+	if told == "" {
+		return "", fail.New(fail.InvalidParameter, "a cluster keeps its objects in a store that all its nodes reach, and none is named").
+			WithHint("Name it with --store s3://BUCKET/PREFIX beside --meta.")
+	}
+	return canonical(told)
+}
+
 // openCluster opens an etcd outside and the bucket that goes with it.
 func (e *Engine) openCluster(ctx context.Context) error {
 	e.cfg.Cluster = true
 	m, store := e.cfg.Meta, e.cfg.Store
 	var err error
-	if e.meta, err = metastore.OpenExternal(ctx, e.cfg.Clock, e.cfg.IDs, metastore.ExternalOptions{
-		Address: m.Address, User: m.User, Password: m.Password, CA: m.CA, Cert: m.Cert, Key: m.Key,
-	}); err != nil {
+	if e.meta, err = metastore.OpenExternal(ctx, e.cfg.Clock, e.cfg.IDs, m.options()); err != nil {
 		return err
 	}
-	if store.Address == "" { // as the first node said
-		if store.Address, err = e.meta.StoreAddress(ctx); err != nil {
-			return err
-		}
-	}
-	if store.Address == "" {
-		return fail.New(fail.InvalidParameter, "a cluster keeps its objects in a store that all its nodes reach, and none is named").
-			WithHint("Start with --store s3://BUCKET/PREFIX beside --meta.")
-	}
-	if store.Address, err = canonical(store.Address); err != nil {
+	if store.Address, err = clusterStore(ctx, e.meta, store.Address); err != nil {
 		return err
 	}
 	if err := e.openRemote(ctx, store); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/loamdb/loam/internal/clock"
+	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/object"
 )
 
@@ -27,6 +28,14 @@ type MetaConfig struct {
 	CA, Cert, Key  []byte // PEM
 }
 
+func (m MetaConfig) options() metastore.ExternalOptions {
+	return metastore.ExternalOptions{Address: m.Address, User: m.User, Password: m.Password, CA: m.CA, Cert: m.Cert, Key: m.Key}
+}
+
+func (c StoreConfig) options() object.S3Options {
+	return object.S3Options{Endpoint: c.Endpoint, Region: c.Region, Addressing: c.Addressing}
+}
+
 // StoreCheck is one promise of an object store, tried.
 type StoreCheck = object.Check
 
@@ -36,7 +45,7 @@ type StoreCheck = object.Check
 func ProbeStore(ctx context.Context, cfg StoreConfig) ([]StoreCheck, error) {
 	clk := clock.Real()
 	ids := clock.RandomIDs(clk)
-	s, err := object.OpenS3(ctx, cfg.Address, clk, ids, object.S3Options{Endpoint: cfg.Endpoint, Region: cfg.Region, Addressing: cfg.Addressing})
+	s, err := object.OpenS3(ctx, cfg.Address, clk, ids, cfg.options())
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ type db struct {
 	attemptTimeout time.Duration
 	// patience is how long a transaction with an unknown outcome is looked into, at least.
 	patience time.Duration
+	// existing: an empty back end is refused.
+	existing bool
 
 	// gate is held shared by an attempt, whole by one that has lost its compares
 	// too often: so a commit gets through a stream of appends.
@@ -110,6 +112,9 @@ func (s *db) bootstrap(ctx context.Context) error {
 		if r, ok := t.get(keyFormat); ok {
 			_, err := decodeInfo(r)
 			return err
+		}
+		if s.existing {
+			return fail.New(fail.Unavailable, "there is no metastore of Loam").WithHint("Name the one that a server uses, with its prefix.")
 		}
 		t.put(keyFormat, encodeInfo(Info{ClusterID: s.ids.ULID(), Major: formatMajor, Minor: formatMinor,
 			CreatedMS: s.clk.Now().UnixMilli()}))

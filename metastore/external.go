@@ -36,6 +36,8 @@ type ExternalOptions struct {
 	// CA, Cert and Key are PEM: who signs the servers' certificates (empty: those the
 	// machine trusts), and the certificate to show them.
 	CA, Cert, Key []byte
+	// Existing refuses an etcd that holds no metastore yet, and leaves its history alone.
+	Existing bool
 	// Faults injects failures; nil in the product.
 	Faults *Faults
 }
@@ -135,8 +137,8 @@ func OpenExternal(ctx context.Context, clk clock.Clock, ids clock.IDs, opt Exter
 	}
 	k := &etcdKV{client: client, where: &x, clk: clk, due: make(chan int64, 1), ctx: life, cancel: end}
 	s := newDB(k, clk, ids, Options{Faults: opt.Faults, Shared: true})
-	s.patience, s.attemptTimeout = patience, remoteTimeout
-	if !x.keep {
+	s.patience, s.attemptTimeout, s.existing = patience, remoteTimeout, opt.Existing
+	if !x.keep && !opt.Existing {
 		k.done.Go(k.compactor)
 	}
 	if err = k.checkVersion(ctx); err == nil {

@@ -13,34 +13,39 @@ import (
 	"github.com/loamdb/loam/internal/fail"
 )
 
-const fsckUsage = "Usage: loam fsck [FLAGS] [DIRECTORY]\n\n" +
-	"Reads everything in a data directory that no server has open, recomputes every checksum\n" +
-	"and count, and names what is damaged, what depends on it, and what nothing leads to.\n" +
-	"It changes nothing without --repair, which deletes what nothing leads to. The exit code is 0\n" +
-	"when everything that was committed is there, 1 when not, 2 when the check could not be made.\n\nFlags:"
+// fsckUsage is what stands behind the name, and the text below it.
+var fsckUsage = []string{"[FLAGS] [DIRECTORY]", "Reads everything in a data directory that no server has open, or in a cluster of which\n" +
+	"no node runs (--meta), recomputes every checksum and count, and names what is damaged,\n" +
+	"what depends on it, and what nothing leads to. It changes nothing without --repair, which\n" +
+	"deletes what nothing leads to. It takes the settings of loam serve. The exit code is 0 when\n" +
+	"everything that was committed is there, 1 when not, 2 when the check could not be made."}
 
 // runFsck is loam fsck.
 func runFsck(ctx context.Context, args []string) int {
-	fs := flag.NewFlagSet("loam fsck", flag.ContinueOnError)
-	var cfg loam.CheckConfig
-	fs.StringVar(&cfg.Dir, "data", "loam-data", "data `directory`")
-	fs.BoolVar(&cfg.Repair, "repair", false, "delete the orphans; what is damaged is not touched")
+	var of serveConfig
+	fs := serveFlags(&of)
+	fs.Init("loam fsck", flag.ContinueOnError)
+	repair := fs.Bool("repair", false, "delete the orphans; what is damaged is not touched")
 	asJSON := fs.Bool("json", false, "print the report as JSON")
-	fs.Usage = func() {
-		fmt.Fprintln(fs.Output(), fsckUsage)
-		fs.PrintDefaults()
-	}
-	if err := config.ParseArgs(fs, args); err != nil {
+	src := serveSources(args)
+	src.Form = fsckUsage
+	settings, err := config.Parse(fs, src, serveSecrets...)
+	if err != nil {
 		return usageError(err)
 	}
-	switch rest := fs.Args(); len(rest) {
+	switch rest := settings.Rest; len(rest) {
 	case 0:
 	case 1:
-		cfg.Dir = rest[0]
+		of.data, of.meta = rest[0], metaConfig{}
 	default:
 		fmt.Fprintf(os.Stderr, "loam fsck: unexpected argument %q\n", rest[1])
 		return 2
 	}
+	meta, err := of.meta.open()
+	if err != nil {
+		return usageError(err)
+	}
+	cfg := loam.CheckConfig{Dir: of.data, Store: of.store, Meta: meta, Repair: *repair}
 	rep, err := loam.CheckData(ctx, cfg)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, fail.Render(err, ""))

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loamdb/loam"
+	"github.com/loamdb/loam/internal/etcdtest"
 	"github.com/loamdb/loam/internal/fakes3"
 )
 
@@ -22,8 +25,15 @@ func fsck(t *testing.T, args ...string) (int, string, string) {
 func dataDir(t *testing.T, store loam.StoreConfig) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
+	fill(t, loam.Config{Dir: dir, Store: store})
+	return dir
+}
+
+// fill makes an applied collection and a table in the log, and stops.
+func fill(t *testing.T, cfg loam.Config) {
+	t.Helper()
 	ctx := context.Background()
-	e, err := loam.Open(ctx, loam.Config{Dir: dir, Store: store})
+	e, err := loam.Open(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +56,6 @@ func dataDir(t *testing.T, store loam.StoreConfig) string {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return dir
 }
 
 // applied reports whether a worker has made a split.
@@ -135,6 +144,69 @@ func TestFsckOfABucket(t *testing.T) {
 	}
 }
 
+// TestFsckOfACluster: the metastore is an etcd outside, the objects lie in a bucket.
+// What a server can be told fsck can be told, by flags or by variables.
+func TestFsckOfACluster(t *testing.T) {
+	awsEnv(t)
+	server := fakes3.Start()
+	defer server.Close()
+	etcd, err := etcdtest.Start(t.TempDir(), etcdtest.Options{Members: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer etcd.Close()
+	address := "etcd://" + etcd.Hosts()[0]
+	store := loam.StoreConfig{Address: "s3://" + fakes3.Bucket + "/p", Endpoint: server.URL}
+	nothing := func(what string) {
+		t.Helper()
+		code, out, errs := fsck(t, "--meta", address+"/loam", "--store", store.Address, "--store-endpoint", server.URL)
+		if code != 2 || out != "" || !strings.Contains(errs, "there is no metastore") {
+			t.Errorf("%s: exit code %d\n%s%s", what, code, out, errs)
+		}
+	}
+	nothing("before the first server")
+	nothing("after a check")
+	cfg := loam.Config{Meta: loam.MetaConfig{Address: address}, Store: store, Endpoint: "grpc://a"}
+	fill(t, cfg)
+	nothing("beside it")
+
+	const sound = "; 0 damaged, 0 wrong, 0 orphans (0 B)\n"
+	code, out, errs := fsck(t, "--meta", address, "--store-endpoint", server.URL) // the metastore knows the bucket
+	if code != 0 || !strings.Contains(out, "collection public.docs: 2 rows, 1 version") || !strings.Contains(out, "3 records waiting in the log") || !strings.Contains(out, sound) {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	t.Setenv("LOAM_META", address)
+	t.Setenv("LOAM_STORE_ENDPOINT", server.URL)
+	split := slices.IndexFunc(server.Keys(), func(key string) bool { return strings.HasSuffix(key, ".lsplit") })
+	stray := path.Dir(server.Keys()[split]) + "/stray.lsplit"
+	server.Store(stray, "x")
+	if code, out, errs = fsck(t); code != 0 || !strings.Contains(out, "orphan  "+strings.TrimPrefix(stray, "p/")+" (1 B) of public.docs\n") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs = fsck(t, "--repair"); code != 0 || !strings.Contains(out, "repair  1 orphan (1 B) deleted\n") || !strings.Contains(out, sound) {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	if code, out, errs = fsck(t, "--store", "s3://"+fakes3.Bucket+"/other"); code != 1 || !strings.Contains(out, "is missing") {
+		t.Errorf("a place without the objects: exit code %d\n%s%s", code, out, errs)
+	}
+	fill(t, loam.Config{Dir: filepath.Join(t.TempDir(), "d"), Store: loam.StoreConfig{Address: store.Address + "2", Endpoint: server.URL}})
+	if code, _, errs = fsck(t, "--store", store.Address+"2"); code != 2 || !strings.Contains(errs, "belongs to the metastore") {
+		t.Errorf("the objects of another metastore: exit code %d\n%s", code, errs)
+	}
+
+	e, err := loam.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	if code, _, errs = fsck(t); code != 2 || !strings.Contains(errs, "1 node serves from the metastore: grpc://a") || !strings.Contains(errs, "Stop all nodes") {
+		t.Errorf("a live node: exit code %d\n%s", code, errs)
+	}
+	if code, out, errs = fsck(t, dataDir(t, loam.StoreConfig{})); code != 0 {
+		t.Errorf("a directory by name, with the settings of a cluster around: exit code %d\n%s%s", code, out, errs)
+	}
+}
+
 func TestFsckRefuses(t *testing.T) {
 	running := t.TempDir()
 	s, err := startServer(context.Background(), serveConfig{data: running, flight: "127.0.0.1:0"})
@@ -151,6 +223,8 @@ func TestFsckRefuses(t *testing.T) {
 		"another place":    {[]string{t.TempDir()}, "is no data directory"},
 		"two places":       {[]string{"a", "b"}, `unexpected argument "b"`},
 		"a wrong flag":     {[]string{"--jsn"}, "--json"},
+		"another store":    {[]string{"--store", "s3://b/p", dataDir(t, loam.StoreConfig{})}, "keeps its objects in itself"},
+		"no etcd":          {[]string{"--meta", "etcd:/x"}, "is no address of a metastore"},
 	} {
 		if code, out, errs := fsck(t, c.args...); code != 2 || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)

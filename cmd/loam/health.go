@@ -24,7 +24,7 @@ func runHealth(ctx context.Context, args []string) int {
 	fs := serveFlags(&cfg)
 	ready := fs.Bool("ready", false, "ask whether it can serve, not only whether it lives")
 	timeout := fs.Duration("timeout", 5*time.Second, "how long to wait for the answer")
-	settings, err := config.Parse(healthFlags(fs), serveSources(args), "password")
+	settings, err := config.Parse(healthFlags(fs), serveSources(args), serveSecrets...)
 	if err != nil {
 		return usageError(err)
 	}

@@ -92,9 +92,12 @@ func serveSources(args []string) config.Sources {
 	}
 }
 
+// serveSecrets are the settings that may lie in files.
+var serveSecrets = []string{"password", "meta-password"}
+
 // parseServe reads the settings from the command line, the environment and the file.
 func parseServe(args []string, cfg *serveConfig) (*config.Settings, error) {
-	return config.Parse(serveFlags(cfg), serveSources(args), "password", "meta-password")
+	return config.Parse(serveFlags(cfg), serveSources(args), serveSecrets...)
 }
 
 func serve(ctx context.Context, args []string) int {

@@ -21,6 +21,8 @@ type Sources struct {
 	Files []string
 	// Other are the LOAM_* variables that belong to somebody else, such as a client's.
 	Other []string
+	// Form is that of [Usage].
+	Form []string
 }
 
 // Setting is one value of a command and its origin.
@@ -51,7 +53,7 @@ type Settings struct {
 func Parse(f *flag.FlagSet, src Sources, secret ...string) (*Settings, error) {
 	s := &Settings{flags: f, secret: secret, origin: map[string]string{}}
 	path := f.String("config", "", "YAML file with these settings; else loam.yaml here, else /etc/loam/loam.yaml")
-	if err := ParseArgs(f, src.Args); err != nil {
+	if err := ParseArgs(f, src.Args, src.Form...); err != nil {
 		return nil, err
 	}
 	s.Rest = f.Args()
