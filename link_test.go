@@ -128,6 +128,13 @@ func TestEveryKindOfBadRecord(t *testing.T) {
 	}
 	n.want("SELECT id FROM dst ORDER BY id", "g1\ng2")
 	n.want("SELECT read, written, dead FROM system.links", "13\t2\t11")
+	if all, err := n.engine.Links(t.Context()); err != nil || len(all) != 1 || all[0].Read != 13 || all[0].Written != 2 || all[0].Dead != 11 || all[0].State != "running" || all[0].LagRecords != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	n.ok("PAUSE LINK l", "INSERT INTO src VALUES ('good', 'g3', '')")
+	if all, err := n.engine.Links(t.Context()); err != nil || len(all) != 1 || all[0].State != "paused" || all[0].LagRecords != 1 || all[0].Lag <= 0 || all[0].Offsets[0] != 13 {
+		t.Errorf("paused: %+v, %v", all, err)
+	}
 	n.want("SELECT record->>'kind', error_code FROM l_dead ORDER BY source_offset",
 		"cast\t22P02\noverflow\t22003\ndivision\t22012\nnull\t23502\nlong\t22001\nnan\t22003\njson\t22032\nvector\t22L01\ntime\t22007\nfilter\t22P02\nkey\t23502")
 	n.want("SELECT error_message FROM l_dead WHERE error_code = '23502' ORDER BY source_offset", "field \"must\" of dst may not be NULL\nkey field \"id\" of dst is NULL")

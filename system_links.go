@@ -2,6 +2,7 @@ package loam
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/collection"
 )
 
@@ -89,47 +91,96 @@ func (e *Engine) retrying(ctx context.Context, obj *schema.Object, r record) {
 
 // linkProgress adds how far a link has got and what waits.
 func (e *Engine) linkProgress(ctx context.Context, obj *schema.Object, r record) error {
-	seen, err := e.look(ctx, obj)
+	l, err := e.linkStatus(ctx, obj)
 	if err != nil {
 		return err
 	}
-	offsets := make([]string, len(seen.view.At))
-	lag, oldest := uint64(0), int64(0)
-	for p, at := range seen.view.At {
+	offsets := make([]string, len(l.Offsets))
+	for p, at := range l.Offsets {
 		offsets[p] = fmt.Sprintf("%d: %d", p, at)
+	}
+	r["partitions"] = vec.Int32(int32(len(offsets)))
+	r["offsets"] = vec.Text("{" + strings.Join(offsets, ", ") + "}")
+	r["lag_records"], r["lag_seconds"] = vec.Int64(l.LagRecords), vec.Double(l.Lag.Seconds())
+	for name, n := range map[string]uint64{"read": l.Read, "written": l.Written, "skipped": l.Skipped, "dead": l.Dead, "batches": l.Batches} {
+		r[name] = vec.Int64(int64(n))
+	}
+	if l.committedMS > 0 {
+		r["last_commit"] = vec.Value{Type: types.Of(types.Timestamp), Int: 1000 * l.committedMS}
+	}
+	return nil
+}
+
+// LinkCounts are what the batches of a link have read and written.
+type LinkCounts = metastore.LinkCounts
+
+// LinkStatus is how far a link has got, and what waits.
+type LinkStatus struct {
+	Namespace, Name string
+	State           string        // running, paused or failed
+	Offsets         []uint64      // of the source's partitions: the next to read
+	LagRecords      int64         // offsets from there to the ends
+	Lag             time.Duration // age of the oldest record that waits
+	// LinkCounts are of all batches since the link was made.
+	LinkCounts
+
+	committedMS int64
+}
+
+// Links are the links of all namespaces. Those that cannot be looked at are in the error;
+// the others are there.
+func (e *Engine) Links(ctx context.Context) ([]LinkStatus, error) {
+	all, err := e.cat.Links(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []LinkStatus
+	var errs []error
+	for _, obj := range all {
+		l, err := e.linkStatus(ctx, obj)
+		switch {
+		case err == nil:
+			out = append(out, l)
+		case !fail.Is(err, fail.UndefinedTable): // dropped meanwhile
+			errs = append(errs, fmt.Errorf("%s: %w", obj.QualifiedName(), err))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+func (e *Engine) linkStatus(ctx context.Context, obj *schema.Object) (LinkStatus, error) {
+	out := LinkStatus{Namespace: obj.Namespace, Name: obj.Name, State: string(obj.Link.State)}
+	seen, err := e.look(ctx, obj)
+	if err != nil {
+		return out, err
+	}
+	out.Offsets = seen.view.At
+	oldest := int64(0)
+	for p, at := range seen.view.At {
 		end := seen.view.Ends[p]
 		if end <= at {
 			continue
 		}
-		lag += end - at
+		out.LagRecords += int64(end - at)
 		ts, err := e.writtenAt(ctx, obj, seen, p, at)
 		if err != nil {
-			return err
+			return out, err
 		}
 		if oldest == 0 || ts < oldest {
 			oldest = ts
 		}
 	}
-	r["partitions"] = vec.Int32(int32(len(offsets)))
-	r["offsets"] = vec.Text("{" + strings.Join(offsets, ", ") + "}")
-	r["lag_records"], r["lag_seconds"] = vec.Int64(int64(lag)), vec.Double(0)
-	if lag > 0 {
+	if out.LagRecords > 0 {
 		now, err := e.Now(ctx)
 		if err != nil {
-			return err
+			return out, err
 		}
-		r["lag_seconds"] = vec.Double(max(0, now.Sub(time.UnixMicro(oldest)).Seconds()))
-	}
-	for _, name := range []string{"read", "written", "skipped", "dead", "batches"} {
-		r[name] = vec.Int64(0)
+		out.Lag = max(0, now.Sub(time.UnixMicro(oldest)))
 	}
 	if p := seen.progress; p != nil {
-		c := p.Counts
-		r["read"], r["written"], r["skipped"] = vec.Int64(int64(c.Read)), vec.Int64(int64(c.Written)), vec.Int64(int64(c.Skipped))
-		r["dead"], r["batches"] = vec.Int64(int64(c.Dead)), vec.Int64(int64(c.Batches))
-		r["last_commit"] = vec.Value{Type: types.Of(types.Timestamp), Int: 1000 * p.AtMS}
+		out.LinkCounts, out.committedMS = p.Counts, p.AtMS
 	}
-	return nil
+	return out, nil
 }
 
 // writtenAt is when the record at an offset, or the next that there is, was

@@ -90,7 +90,7 @@ func newAPI(e engine.Engine, o Options) *api {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10),
 		}, []string{"route"}),
 	}
-	o.Registry.MustRegister(a.calls, a.seconds, usage{e})
+	o.Registry.MustRegister(a.calls, a.seconds, usage{e}, links{e})
 	a.routes = a.table()
 	a.document = document(a.routes)
 	a.mux = http.NewServeMux()

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"go.uber.org/goleak"
@@ -311,8 +312,12 @@ func TestProbesAndMetrics(t *testing.T) {
 		t.Errorf("with credentials: %d", r.StatusCode)
 	}
 	fake.Held = []loam.Usage{{Namespace: catalog.Namespace{Name: "ml"}, Bytes: 70, TagBytes: 30, Quota: 90}, {Namespace: catalog.Namespace{Name: "public"}, Bytes: 5}}
+	fake.Carried = []loam.LinkStatus{{Namespace: "ml", Name: "l", State: "failed", LagRecords: 7, Lag: 1500 * time.Millisecond,
+		LinkCounts: loam.LinkCounts{Batches: 2, Read: 50, Written: 40, Skipped: 4, Dead: 6}}}
 	r := s.do("GET", "/metrics", "")
-	for _, line := range []string{`loam_namespace_bytes{namespace="ml"} 70`, `loam_namespace_bytes{namespace="public"} 5`,
+	for _, line := range []string{`loam_link_state{link="l",namespace="ml",state="failed"} 1`, `loam_link_lag_records{link="l",namespace="ml"} 7`, `loam_link_lag_seconds{link="l",namespace="ml"} 1.5`,
+		`loam_link_batches_total{link="l",namespace="ml"} 2`, `loam_link_read_records_total{link="l",namespace="ml"} 50`, `loam_link_written_rows_total{link="l",namespace="ml"} 40`,
+		`loam_link_skipped_records_total{link="l",namespace="ml"} 4`, `loam_link_dead_letters_total{link="l",namespace="ml"} 6`, `loam_namespace_bytes{namespace="ml"} 70`, `loam_namespace_bytes{namespace="public"} 5`,
 		`loam_tag_exclusive_bytes{namespace="ml"} 30`, `loam_namespace_quota_bytes{namespace="ml"} 90`,
 		`loam_http_requests_total{route="POST /v1/sql",status="200"} 1`, `loam_http_requests_total{route="POST /v1/sql",status="401"} 1`} {
 		if !strings.Contains(r.body, line) {

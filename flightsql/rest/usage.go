@@ -18,8 +18,8 @@ var (
 	quotaBytes        = prometheus.NewDesc("loam_namespace_quota_bytes", "Storage quota of a namespace that has one.", []string{"namespace"}, nil)
 )
 
-// usageTimeout bounds the wait for the metastore: without it the other metrics are shown.
-const usageTimeout = 5 * time.Second
+// scrapeTimeout bounds the wait for the metastore: without it the other metrics are shown.
+const scrapeTimeout = 5 * time.Second
 
 // Describe implements prometheus.Collector.
 func (usage) Describe(out chan<- *prometheus.Desc) {
@@ -30,7 +30,7 @@ func (usage) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (u usage) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), usageTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	list, err := u.engine.Usage(ctx)
 	if err != nil {

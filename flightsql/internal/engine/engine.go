@@ -23,6 +23,7 @@ type Engine interface {
 	Ready(ctx context.Context) error
 	Functions() []expr.FuncHelp
 	Usage(ctx context.Context) ([]loam.Usage, error)
+	Links(ctx context.Context) ([]loam.LinkStatus, error)
 }
 
 // Session is one client's; see [loam.Session]. Safe for concurrent use.

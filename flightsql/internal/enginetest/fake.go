@@ -38,7 +38,9 @@ type Engine struct {
 	Append func(rows int64) (loam.Ack, error)
 	// Held is what Usage gives.
 	Held []loam.Usage
-	// Unready, when not nil, is the error of Ready and Usage.
+	// Carried is what Links gives.
+	Carried []loam.LinkStatus
+	// Unready, when not nil, is the error of Ready, Usage and Links.
 	Unready error
 
 	mu   sync.Mutex // guards the fields below
@@ -87,6 +89,9 @@ func (e *Engine) Functions() []expr.FuncHelp { return nil }
 
 // Usage implements engine.Engine.
 func (e *Engine) Usage(context.Context) ([]loam.Usage, error) { return e.Held, e.Unready }
+
+// Links implements engine.Engine.
+func (e *Engine) Links(context.Context) ([]loam.LinkStatus, error) { return e.Carried, e.Unready }
 
 type reader struct{ engine *Engine }
 
