@@ -2,8 +2,11 @@ package loam
 
 import (
 	"context"
+	"math"
 
+	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/schema"
+	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/planner"
 )
 
@@ -31,4 +34,42 @@ func (e *Engine) openRows(id uint64) (float64, bool) {
 		return 0, false
 	}
 	return float64(c.EstimateRows()), true
+}
+
+// columnStatisticsRecords lists what the planner knows of each field. What it does not
+// know is NULL.
+func columnStatisticsRecords(ctx context.Context, s *Session) ([]record, error) {
+	objs, err := s.engine.cat.Objects(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []record
+	for _, o := range objs {
+		if o.Partitions == 0 { // views, links
+			continue
+		}
+		c, err := s.engine.collection(ctx, o)
+		if fail.Is(err, fail.UndefinedTable) { // dropped meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		st := c.Statistics()
+		for _, f := range o.Fields {
+			r := record{"namespace": vec.Text(o.Namespace), "name": vec.Text(o.Name), "object_id": vec.Int64(int64(o.ID)),
+				"column": vec.Text(f.Name), "rows": vec.Int64(st.Rows)}
+			if k, ok := st.Fields[f.ID]; ok {
+				r["null_fraction"] = vec.Double(k.Nulls)
+				if k.Distinct > 0 {
+					r["distinct_values"] = vec.Int64(int64(math.Round(k.Distinct)))
+				}
+				if !k.Min.Null {
+					r["min"], r["max"] = vec.Text(k.Min.String()), vec.Text(k.Max.String())
+				}
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }

@@ -127,7 +127,7 @@ func (f *fieldFold) finish() (FieldStatistics, bool) {
 		out.Min, out.Max = f.lo, f.hi
 	}
 	if !f.uncounted {
-		out.Distinct = f.distinct.Count()
+		out.Distinct = min(f.distinct.Count(), float64(f.rows-f.nulls))
 	}
 	out.Nulls = float64(f.nulls) / float64(f.rows)
 	return out, true

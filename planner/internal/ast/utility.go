@@ -103,6 +103,12 @@ type Kill struct {
 	ID *NumberLit
 }
 
+// Analyze is ANALYZE [tables].
+type Analyze struct {
+	Span
+	Tables []Name
+}
+
 func (s *Explain) children(f func(Node)) { opt(f, s.Stmt) }
 
 func (s *Show) children(f func(Node)) {
@@ -116,6 +122,7 @@ func (*Reset) children(func(Node))        {}
 func (*Use) children(func(Node))          {}
 func (*Transaction) children(func(Node))  {}
 func (s *Kill) children(f func(Node))     { opt(f, s.ID) }
+func (*Analyze) children(func(Node))      {}
 
 func (*Query) statement()           {}
 func (*Insert) statement()          {}
@@ -136,6 +143,7 @@ func (*Reset) statement()           {}
 func (*Use) statement()             {}
 func (*Transaction) statement()     {}
 func (*Kill) statement()            {}
+func (*Analyze) statement()         {}
 func (*CreateStream) statement()    {}
 func (*CreateLink) statement()      {}
 func (*AlterLink) statement()       {}

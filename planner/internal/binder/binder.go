@@ -281,6 +281,8 @@ func (b *Binder) statement(stmt ast.Statement) (plan.Statement, error) {
 		return b.use(s)
 	case *ast.Kill:
 		return b.kill(s)
+	case *ast.Analyze:
+		return b.analyze(s)
 	case *ast.Transaction:
 		return &plan.Nothing{Note: s.Kind.String() + " has no effect: every statement is atomic by itself"}, nil
 	}

@@ -64,6 +64,7 @@ tables namespace name kind id:b partitions:i schema_version:b options table_type
 views namespace name id:b definition error
 links namespace name id:b state error_code error error_partition:i error_offset:b source target dead_letters on_error definition partitions:i offsets lag_records:b lag_seconds:d read:b written:b skipped:b dead:b batches:b last_commit:ts retries:b next_retry:ts
 columns namespace table column position:i type nullable:o key_position:i fulltext distance modifier max_chars:i
+column_statistics namespace name object_id:b column rows:b null_fraction:d distinct_values:b min max
 functions name kind signature description example
 settings name value default help
 tags namespace name tag version:b created:ts expires:ts protected:o comment lance_version exclusive_bytes:b

@@ -73,6 +73,12 @@ func (p *printer) utility(s ast.Statement) {
 		p.name(s.Name)
 		p.write(" = ")
 		p.exprs(s.Values)
+	case *ast.Analyze:
+		p.write("ANALYZE")
+		if len(s.Tables) > 0 {
+			p.write(" ")
+			list(p, s.Tables, p.name)
+		}
 	case *ast.Kill:
 		p.write("KILL QUERY ")
 		p.write(s.ID.Text)

@@ -9,7 +9,7 @@ import (
 // firstWords are the words that begin a statement, for suggestions.
 var firstWords = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER", "EXPLAIN", "SHOW",
 	"DESCRIBE", "TRUNCATE", "BEGIN", "COMMIT", "ROLLBACK", "VALUES", "WITH", "RESET", "PAUSE", "RESUME", "REPLAY",
-	"VALIDATE", "FROM", "TABLE", "SET", "USE", "KILL", "CANCEL"}
+	"VALIDATE", "ANALYZE", "FROM", "TABLE", "SET", "USE", "KILL", "CANCEL"}
 
 // statement reads one statement.
 func (p *parser) statement() ast.Statement {
@@ -42,6 +42,8 @@ func (p *parser) utility(start int) ast.Statement {
 	switch t := p.tok(); t.kw {
 	case kwExplain:
 		return p.explain(start)
+	case kwAnalyze:
+		return p.analyze(start)
 	case kwShow:
 		return p.show(start)
 	case kwDescribe, kwDesc:
@@ -65,6 +67,18 @@ func (p *parser) utility(start int) ast.Statement {
 	}
 	p.notAStatement()
 	return &ast.Reset{}
+}
+
+// analyze reads ANALYZE [VERBOSE] [tables].
+func (p *parser) analyze(start int) ast.Statement {
+	p.advance()
+	p.acceptKw(kwVerbose)
+	s := &ast.Analyze{}
+	if p.at(kWord) || p.at(kQuoted) {
+		s.Tables = p.nameList("the name of a table")
+	}
+	s.Span = p.span(start)
+	return s
 }
 
 // kill reads KILL [QUERY] id.

@@ -197,3 +197,7 @@ SELECT unnest(a), generate_series(1, n) FROM t LEFT JOIN unnest(t.b, t.c) WITH O
 WITH RECURSIVE r (n) AS MATERIALIZED (SELECT 1 UNION SELECT n + 1 FROM r WHERE n < 9), s AS NOT MATERIALIZED (TABLE r) SELECT n FROM r JOIN s USING (n)
 
 CREATE LINK l FROM TABLE ns.t INTO COLLECTION c TRANSFORM (SELECT id, upper(a) AS a WHERE b > 1) WITH (on_error = 'skip')
+
+ANALYZE
+
+ANALYZE VERBOSE docs, ns."t"
