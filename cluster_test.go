@@ -54,7 +54,7 @@ func newCluster(t *testing.T) *cluster {
 	clk := swift{clock.Real()}
 	ids := clock.RandomIDs(clk)
 	c := &cluster{t: t, clk: clk, ids: ids, store: object.NewMem(), meta: metastore.NewMem(clk, ids, metastore.Options{Shared: true}),
-		opt: collection.Options{ApplyRows: 40, BatchInterval: time.Second, MaxSplits: 3}}
+		opt: collection.Options{ApplyRows: 40, BatchInterval: time.Second, MaxSplits: 3, MinFragment: 1, MaxDeleted: 50}}
 	t.Cleanup(func() { _ = c.meta.Close() })
 	return c
 }

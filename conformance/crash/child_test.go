@@ -95,7 +95,7 @@ func beChild(text string) int {
 func (c *child) run(ctx context.Context) error {
 	e, err := loam.Open(ctx, loam.Config{
 		Dir: c.Dir, Store: c.Store,
-		Collection: collection.Options{ApplyRows: 200, BatchInterval: 50 * time.Millisecond, MaxBatchInterval: 200 * time.Millisecond, MaxSplits: 4},
+		Collection: collection.Options{ApplyRows: 200, BatchInterval: 50 * time.Millisecond, MaxBatchInterval: 200 * time.Millisecond, MaxSplits: 4, MinFragment: 1, MaxDeleted: 50},
 		WrapStore:  func(s object.Store) object.Store { return &watchedStore{s, c} },
 		WrapMeta:   func(s metastore.Store) metastore.Store { return &watchedMeta{s, c} },
 		OnError:    func(task string, err error) { c.say("problem wrong background task %s: %v", task, err) },

@@ -70,7 +70,7 @@ func (m *machine) boot(ctx context.Context) (*loam.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	opt := collection.Options{ApplyRows: 100, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: time.Second, MaxSplits: 3}
+	opt := collection.Options{ApplyRows: 100, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: time.Second, MaxSplits: 3, MinFragment: 1, MaxDeleted: 50}
 	if m.collect > 0 { // versions are let go at once, on the metastore's clock, which is not hasty
 		opt.TimeTravel = time.Millisecond
 	}

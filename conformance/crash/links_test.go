@@ -32,7 +32,7 @@ const (
 )
 
 func linkConfig(dir string) loam.Config {
-	return loam.Config{Dir: dir, Collection: collection.Options{ApplyRows: 300, BatchInterval: 30 * time.Millisecond, MaxBatchInterval: 200 * time.Millisecond, MaxSplits: 4}}
+	return loam.Config{Dir: dir, Collection: collection.Options{ApplyRows: 300, BatchInterval: 30 * time.Millisecond, MaxBatchInterval: 200 * time.Millisecond, MaxSplits: 4, MinFragment: 1, MaxDeleted: 50}}
 }
 
 var linkDDL = []string{

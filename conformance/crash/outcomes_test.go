@@ -53,7 +53,7 @@ func (f *faulted) open() {
 	}
 	var err error
 	f.e, err = loam.Open(context.Background(), loam.Config{
-		Collection: collection.Options{MaxSplits: 2},
+		Collection: collection.Options{MaxSplits: 2, MinFragment: 1, MaxDeleted: 50},
 		WrapStore:  func(object.Store) object.Store { return f.store },
 		WrapMeta:   func(metastore.Store) metastore.Store { return f.meta },
 	})

@@ -43,7 +43,7 @@ func TestLiveUnion(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	clk := hasty{clock.Real()}
 	e, err := loam.Open(ctx, loam.Config{Clock: clk, IDs: clock.RandomIDs(clk),
-		Collection: collection.Options{ApplyRows: 60, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: 5 * time.Second, MaxSplits: 4},
+		Collection: collection.Options{ApplyRows: 60, BatchInterval: 200 * time.Millisecond, MaxBatchInterval: 5 * time.Second, MaxSplits: 4, MinFragment: 1, MaxDeleted: 50},
 		OnError:    func(task string, err error) { t.Errorf("background task %s: %v", task, err) }})
 	if err != nil {
 		t.Fatal(err)

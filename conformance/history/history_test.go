@@ -58,9 +58,11 @@ type actor interface {
 
 // documents is the play of a collection.
 var documents = play{
-	test:    "TestHistories",
-	object:  func(w *world) *schema.Object { return docs(1 + w.rng.IntN(3)) },
-	options: func(*world) collection.Options { return collection.Options{MaxSplits: 3} },
+	test:   "TestHistories",
+	object: func(w *world) *schema.Object { return docs(1 + w.rng.IntN(3)) },
+	options: func(*world) collection.Options {
+		return collection.Options{MaxSplits: 1, MinFragment: 1, MaxDeleted: 50}
+	},
 	begin: func(w *world) (func(string) actor, func()) {
 		return func(name string) actor { return &client{w: w, name: name} }, w.peace
 	},

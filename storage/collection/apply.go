@@ -3,6 +3,9 @@ package collection
 import (
 	"context"
 	"slices"
+	"sort"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/fault"
@@ -65,14 +68,19 @@ func (c *Collection) apply(ctx context.Context, at metastore.ObjectState, fences
 	for _, v := range views[:len(st.splits)] {
 		ch.deleted = append(ch.deleted, v.excluded)
 	}
-	seg, err := c.buildSegment(ctx, obj, views[len(st.splits):], ch.nextFrag)
+	var fresh []rowSource
+	for _, v := range views[len(st.splits):] {
+		fresh = append(fresh, rowSource{view: v})
+	}
+	seg, err := c.buildSegment(ctx, obj, fresh, ch.nextFrag)
 	if err != nil {
 		return err
 	}
 	fault.Point("apply/segment built")
 	rows := 0
 	if seg != nil {
-		ch.add(*seg)
+		ch.put(*seg, emptyBitmap)
+		ch.nextFrag++
 		rows = seg.Rows
 	}
 	if ch.consumed, err = c.consumed(ctx, parts, bounds); err != nil {
@@ -188,11 +196,11 @@ func (c *Collection) pace(rows int) {
 	c.interval = min(2*c.interval, c.opt.MaxBatchInterval)
 }
 
-// add appends a new segment, of which nothing is deleted yet.
-func (ch *change) add(seg Segment) {
-	ch.segments = append(ch.segments, seg)
-	ch.deleted = append(ch.deleted, emptyBitmap)
-	ch.nextFrag = seg.first() + 1
+// put takes a segment in, at its place, with its deleted rows.
+func (ch *change) put(seg Segment, deleted *roaring.Bitmap) {
+	at := sort.Search(len(ch.segments), func(i int) bool { return ch.segments[i].first() > seg.first() })
+	ch.segments = slices.Insert(ch.segments, at, seg)
+	ch.deleted = slices.Insert(ch.deleted, at, deleted)
 }
 
 // Settle applies until nothing waits (tail: wait), and the Lance version has all columns.

@@ -54,8 +54,12 @@ type Options struct {
 	RetentionBytes int64
 	MaxRecordBytes int64
 	// MaxSplits is the number of splits of about one size above which the merge
-	// task rewrites them into one.
-	MaxSplits int
+	// task joins them to one. MinFragment is the size, in bytes of its Lance files,
+	// from which it leaves a fragment as it is, unless MaxDeleted percent of its rows
+	// or more, at most 50, are deleted.
+	MaxSplits   int
+	MinFragment int64
+	MaxDeleted  int
 	// TimeTravel is how long a version stays readable after a newer one has
 	// followed; MaxTags how many tags the object may have.
 	TimeTravel time.Duration
@@ -73,6 +77,7 @@ func (o Options) WithDefaults() Options {
 	set(&o.MaxUnappliedRecords, 1_000_000)
 	set(&o.MaxUnappliedBytes, 128<<20)
 	set(&o.MaxRecordBytes, 1<<20)
+	set(&o.MinFragment, 4<<20)
 	if o.ApplyRows == 0 {
 		o.ApplyRows = 20_000
 	}
@@ -85,6 +90,10 @@ func (o Options) WithDefaults() Options {
 	if o.MaxSplits == 0 {
 		o.MaxSplits = 8
 	}
+	if o.MaxDeleted == 0 {
+		o.MaxDeleted = 20
+	}
+	o.MaxDeleted = min(o.MaxDeleted, 50)
 	if o.TimeTravel == 0 {
 		o.TimeTravel = 24 * time.Hour
 	}

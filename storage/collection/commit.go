@@ -208,26 +208,28 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	}
 	st.committedMS = head.CreatedMS
 	if ch.merge {
-		c.warm(st)
+		c.warm(st, base)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.install(st)
 }
 
-// warm looks the keys of the tail up in the last split, which a merge made, so
-// that no reader has to. What fails here fails again for the reader, who reports it.
-func (c *Collection) warm(st *state) {
+// warm looks the keys of the tail up in the splits that the version before had not,
+// so that no reader has to. What fails here fails again for the reader, who reports it.
+func (c *Collection) warm(st, before *state) {
 	c.mu.Lock()
 	gens := c.st.gens
 	c.mu.Unlock()
-	if len(st.splits) == 0 {
-		return
-	}
-	for _, list := range gens {
-		for _, g := range list {
-			n, _ := g.size()
-			_ = g.exclude(st.splits[len(st.splits)-1], n, roaring.New())
+	for _, s := range st.splits {
+		if slices.Contains(before.splits, s) {
+			continue
+		}
+		for _, list := range gens {
+			for _, g := range list {
+				n, _ := g.size()
+				_ = g.exclude(s, n, roaring.New())
+			}
 		}
 	}
 }

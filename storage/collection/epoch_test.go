@@ -11,7 +11,7 @@ import (
 // lost files: it is refused, and the next try builds them anew. One pass is allowed.
 func TestBuildersCarryTheEpoch(t *testing.T) {
 	ctx := context.Background()
-	b := newBench(t, docsObject(1), Options{MaxSplits: 1})
+	b := newBench(t, docsObject(1), Options{MaxSplits: 1, MinFragment: 1})
 	meta := &racing{Store: b.deps.Meta}
 	b.deps.Meta = meta
 	b.open()

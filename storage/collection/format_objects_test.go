@@ -344,7 +344,7 @@ func encodeBundle(t bundleTable, names []string, sections map[string][]byte) ([]
 func encodeKeys(keys []string) []byte {
 	var k keyHashes
 	for _, key := range keys {
-		k.add(key)
+		k.add(key, len(k))
 	}
 	var out bytes.Buffer
 	_ = k.writeTo(&out)

@@ -97,6 +97,15 @@ func (s *Segment) placed() iter.Seq2[int, *Fragment] {
 // are counted over it, but is in no Lance version and in no scan plan.
 func (f *Fragment) Dead() bool { return f.Deleted == f.Rows }
 
+// dataBytes is the size of the fragment's files.
+func (f *Fragment) dataBytes() int64 {
+	n := int64(0)
+	for i := range f.Files {
+		n += f.Files[i].Size
+	}
+	return n
+}
+
 // within are the rows of [base, base+rows) that are in the bitmap, counted from base.
 func within(rows *roaring.Bitmap, base, n int) *roaring.Bitmap {
 	out := roaring.New()

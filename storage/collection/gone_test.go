@@ -42,7 +42,7 @@ func (b *bench) deleteFiles(but ...string) {
 func merged(t *testing.T) (*bench, *Snapshot) {
 	t.Helper()
 	ctx := context.Background()
-	b := newBench(t, docsObject(1), Options{MaxSplits: 1})
+	b := newBench(t, docsObject(1), Options{MaxSplits: 1, MinFragment: 1})
 	for i := range 2 {
 		_, err := b.c.Append(ctx, b.someRows(10*i, 10))
 		b.must(err)
@@ -114,7 +114,7 @@ func TestAFileThatIsKeptIsDamageWhenGone(t *testing.T) {
 // deleted because others went on, reads what followed.
 func TestAHeadThatIsLetGoWhileItIsRead(t *testing.T) {
 	ctx := context.Background()
-	b := newBench(t, docsObject(1), Options{MaxSplits: 1})
+	b := newBench(t, docsObject(1), Options{MaxSplits: 1, MinFragment: 1})
 	other, err := Open(ctx, b.deps, b.obj, b.opt)
 	b.must(err)
 	_, err = other.Append(ctx, b.someRows(0, 10))

@@ -260,8 +260,8 @@ func FuzzDecodeGroup(f *testing.F) {
 func TestRangesHoldTheirRows(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(rt *rapid.T) {
-		b := newBench(t, docsObject(2), Options{MaxSplits: 2})
 		r := rand.New(rand.NewSource(rapid.Int64().Draw(rt, "seed")))
+		b := newBench(t, docsObject(2), Options{MaxSplits: 2, MinFragment: someFragmentStays(r), MaxDeleted: r.Intn(50)})
 		for range 4 {
 			writeBoth(r, 300, map[string]doc{}, b)
 			b.must(b.c.Apply(ctx, nil))

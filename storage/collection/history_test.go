@@ -272,7 +272,7 @@ func TestGoneIsNotDamaged(t *testing.T) {
 // as the log is there.
 func TestAtToken(t *testing.T) {
 	ctx := context.Background()
-	b := newBench(t, docsObject(3), Options{MaxSplits: 2})
+	b := newBench(t, docsObject(3), Options{MaxSplits: 2, MinFragment: 1, MaxDeleted: 50})
 	type mark struct {
 		token snapshot.Token
 		count int64

@@ -14,7 +14,8 @@ import (
 )
 
 // keyHashes collects the keys section, which finds rows by key: n u32, 0 u32,
-// then n hashes (xxh3-64 of the key, ascending) and n row numbers.
+// then n hashes (xxh3-64 of the key, ascending) and n row numbers. No two of its rows
+// have one key: those that were deleted when the split was built are not in it.
 type keyHashes []keyHash
 
 type keyHash struct {
@@ -22,9 +23,9 @@ type keyHash struct {
 	row  uint32
 }
 
-// add takes the key of the next row.
-func (k *keyHashes) add(key string) {
-	*k = append(*k, keyHash{hash: xxh3.HashString(key), row: uint32(len(*k))})
+// add takes the key of a row.
+func (k *keyHashes) add(key string, row int) {
+	*k = append(*k, keyHash{hash: xxh3.HashString(key), row: uint32(row)})
 }
 
 // writeTo sorts the hashes and writes the section, piece by piece.

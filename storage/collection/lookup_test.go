@@ -44,7 +44,7 @@ func byKey(rows, keys []string) []string {
 func TestLookups(t *testing.T) {
 	for _, partitions := range []int{1, 3} {
 		r := rand.New(rand.NewSource(int64(partitions)))
-		b := newBench(t, docsObject(partitions), Options{MaxSplits: 3})
+		b := newBench(t, docsObject(partitions), Options{MaxSplits: 3, MinFragment: someFragmentStays(r), MaxDeleted: r.Intn(50)})
 		ctx := context.Background()
 		var snaps []*Snapshot
 		for step := range 40 {

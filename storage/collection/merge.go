@@ -14,7 +14,7 @@ import (
 var emptyBitmap = roaring.New()
 
 func (c *Collection) policy() mergePolicy {
-	return mergePolicy{perTier: c.opt.MaxSplits, maxBytes: maxMergeBytes}
+	return mergePolicy{perTier: c.opt.MaxSplits, maxBytes: maxMergeBytes, minKept: c.opt.MinFragment, maxDeleted: c.opt.MaxDeleted}
 }
 
 // NeedsMerge reports whether a tier has more splits than wanted, or a split is
@@ -25,33 +25,38 @@ func (c *Collection) NeedsMerge() bool { return c.MergeBytes() > 0 }
 func (c *Collection) MergeBytes() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	segments := c.st.manifest.Segments
-	total := int64(0)
-	for _, i := range c.policy().choose(segments) {
-		total += max(1, segments[i].liveBytes())
+	p, segments := c.policy(), c.st.manifest.Segments
+	total, keeps := int64(0), p.keeps(segments)
+	for _, i := range p.choose(segments) {
+		total += max(1, segments[i].mergeBytes(keeps))
 	}
 	return total
 }
 
-// merging is a segment that was built of the live rows of others.
+// merging is a segment that was built in the place of others.
 type merging struct {
 	base   *state
 	epoch  uint64 // the head's GCEpoch before anything was written
-	inputs []mergeInput
-	// segment has no fragment id yet; nil when the inputs had no live rows.
+	inputs []*Segment
+	// sources are the rows of the inputs, in the output's order.
+	sources []mergeSource
+	// segment is the output, nil when the inputs had no live rows. The first kept of
+	// its fragments were the inputs'; one after them is new and has no id yet.
 	segment *Segment
+	kept    int
 }
 
-// mergeInput is a segment whose rows were rewritten, without those in deleted.
-type mergeInput struct {
-	first   uint64 // the id of the segment's first fragment
-	rows    int
-	deleted *roaring.Bitmap
+// mergeSource is the rows of an input that are in the output: without those in left.
+type mergeSource struct {
+	first uint64 // of the input
+	rows  int
+	left  *roaring.Bitmap
 }
 
-// Merge rewrites the live rows of some segments into one. Answers do not change:
-// the same rows under the same keys, offsets and ingest times. It does nothing
-// when no merge is needed. Applies go on beside it: what they delete of its
+// Merge makes one segment of some: fragments that are worth it stay as they are and
+// are only indexed anew, the live rows of the others become one new fragment. Answers
+// do not change: the same rows under the same keys, offsets and ingest times. It does
+// nothing when no merge is needed. Applies go on beside it: what they delete of its
 // inputs is deleted of its output before that is committed.
 // Errors: Conflict when a fence is lost or another node merged; CommitUnknown.
 func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error {
@@ -85,20 +90,52 @@ func (c *Collection) Merge(ctx context.Context, fences []metastore.Fence) error 
 	return c.commitMerge(ctx, m, fences)
 }
 
-// rewrite builds one segment of the live rows of the picked ones. The turn to merge is held.
+// rewrite builds one segment of the picked ones. The turn to merge is held.
 func (c *Collection) rewrite(ctx context.Context, st *state, pick []int) (*merging, error) {
-	obj := c.Object()
+	obj, keeps := c.Object(), c.policy().keeps(st.manifest.Segments)
 	m := &merging{base: st}
-	var views []*view
+	var stay, move []rowSource
 	for _, i := range pick {
 		seg := &st.manifest.Segments[i]
-		views = append(views, &view{obj: obj, part: st.splits[i], excluded: st.deleted[i], segment: i})
-		m.inputs = append(m.inputs, mergeInput{first: seg.first(), rows: seg.Rows, deleted: st.deleted[i]})
+		m.inputs = append(m.inputs, seg)
+		s := rowSource{view: &view{obj: obj, part: st.splits[i], deleted: st.deleted[i], segment: i}}
+		rest := st.deleted[i].Clone() // and the rows of what stays
+		left := roaring.New()
+		for base, f := range seg.placed() {
+			rows := left
+			if keeps(f) {
+				s.kept = append(s.kept, *f)
+				rows = rest
+			}
+			rows.AddRange(uint64(base), uint64(base+f.Rows))
+		}
+		s.excluded, s.files = left, st.splits[i].filesOf(s.kept)
+		if s.kept != nil {
+			stay, m.kept = append(stay, s), m.kept+len(s.kept)
+		}
+		if v := (&view{obj: obj, part: st.splits[i], excluded: rest, segment: i}); v.live() > 0 {
+			move = append(move, rowSource{view: v})
+		}
+	}
+	sources := append(stay, move...)
+	for _, s := range sources {
+		m.sources = append(m.sources, mergeSource{first: st.manifest.Segments[s.segment].first(), rows: s.part.rows(), left: s.excluded})
 	}
 	var err error
-	m.segment, err = c.buildSegment(ctx, obj, views, 0)
+	m.segment, err = c.buildSegment(ctx, obj, sources, 0)
 	fault.Point("merge/segment built")
 	return m, err
+}
+
+// filesOf are the block sums of the fragments' files.
+func (s *split) filesOf(frags []Fragment) []bundleFile {
+	var out []bundleFile
+	for _, f := range frags {
+		for _, d := range f.Files {
+			out = append(out, bundleFile{Name: d.Name, Blocks: s.bundle.table.fileSums(d.Name)})
+		}
+	}
+	return out
 }
 
 // rebases is how often a merge is moved onto the newest version before it gives up.
@@ -139,43 +176,63 @@ func (m *merging) onto(st *state) (*change, error) {
 		return nil, fail.New(fail.Conflict, "version %d has another merge than version %d", st.manifest.Version, m.base.manifest.Version)
 	}
 	ch := &change{base: st, merge: true, epoch: m.epoch, applied: st.manifest.Applied, nextFrag: st.manifest.NextFragment}
-	now := map[uint64]*roaring.Bitmap{}
-	for i := range st.manifest.Segments {
-		now[st.manifest.Segments[i].first()] = st.deleted[i]
-	}
-	out, base := roaring.New(), 0
+	inputs := map[uint64]*Segment{}
 	for _, in := range m.inputs {
-		in.carry(now[in.first], base, out)
-		delete(now, in.first)
-		base += in.rows - int(in.deleted.GetCardinality())
+		inputs[in.first()] = in
 	}
+	deleted, frags := map[uint64]*roaring.Bitmap{}, map[uint64]Fragment{}
 	for i := range st.manifest.Segments {
-		if seg := st.manifest.Segments[i]; now[seg.first()] != nil {
-			ch.segments = append(ch.segments, seg)
-			ch.deleted = append(ch.deleted, st.deleted[i])
+		seg := &st.manifest.Segments[i]
+		in := inputs[seg.first()]
+		if in == nil {
+			ch.segments, ch.deleted = append(ch.segments, *seg), append(ch.deleted, st.deleted[i])
+			continue
+		}
+		if in.SplitKey != seg.SplitKey {
+			return nil, fail.New(fail.Conflict, "fragment %d has other columns in version %d than in version %d", seg.first(), st.manifest.Version, m.base.manifest.Version)
+		}
+		deleted[seg.first()] = st.deleted[i]
+		for _, f := range seg.Fragments {
+			frags[f.ID] = f
 		}
 	}
-	if m.segment != nil {
-		seg := *m.segment
-		seg.Fragments = slices.Clone(seg.Fragments)
-		seg.Fragments[0].ID = ch.nextFrag
-		ch.add(seg)
-		ch.deleted[len(ch.deleted)-1] = out
+	if m.segment == nil {
+		return ch, nil
 	}
+	seg := *m.segment
+	seg.Fragments, seg.Deleted = slices.Clone(seg.Fragments), 0
+	for i := range seg.Fragments {
+		f := &seg.Fragments[i]
+		if now, ok := frags[f.ID]; i >= m.kept {
+			f.ID = ch.nextFrag
+			ch.nextFrag++
+		} else if ok {
+			*f = now
+		} else {
+			f.Deleted, f.Deletion = f.Rows, nil
+		}
+		seg.Deleted += f.Deleted
+	}
+	ch.put(seg, m.carry(deleted))
 	return ch, nil
 }
 
-// carry adds to out the rows of the output, in which the input's live rows begin
-// at base, that were deleted after it was read; nil stands for all of them.
-func (in *mergeInput) carry(now *roaring.Bitmap, base int, out *roaring.Bitmap) {
-	if now == nil {
-		out.AddRange(uint64(base), uint64(base+in.rows)-in.deleted.GetCardinality())
-		return
+// carry are the rows of the output that are deleted: in the newest version, whose
+// deleted rows by input are given, and which has no live rows of other inputs.
+func (m *merging) carry(now map[uint64]*roaring.Bitmap) *roaring.Bitmap {
+	out, base := roaring.New(), 0
+	for _, s := range m.sources {
+		n := s.rows - int(s.left.GetCardinality())
+		if now[s.first] == nil {
+			out.AddRange(uint64(base), uint64(base+n))
+		} else {
+			it := roaring.AndNot(now[s.first], s.left).Iterator()
+			for it.HasNext() {
+				row := it.Next()
+				out.Add(uint32(base) + row - uint32(s.left.Rank(row)))
+			}
+		}
+		base += n
 	}
-	later := roaring.AndNot(now, in.deleted)
-	it := later.Iterator()
-	for it.HasNext() {
-		row := it.Next()
-		out.Add(uint32(base) + row - uint32(in.deleted.Rank(row)))
-	}
+	return out
 }

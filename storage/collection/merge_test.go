@@ -41,24 +41,28 @@ func writeBoth(r *rand.Rand, keys int, model map[string]doc, nodes ...*bench) {
 
 // TestMergeBesideApplies interleaves the two halves of merges, which are the
 // reading of the inputs and the commit, with writes, deletes, applies and
-// restarts, and compares every answer with a node that keeps all in the tail and
-// every count with a map.
+// restarts, and compares every answer with a node that keeps all in the tail,
+// every count with a map, and every version with its Lance dataset.
 func TestMergeBesideApplies(t *testing.T) {
+	stayed := 0
 	for seed := range int64(24) {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { besideRun(t, seed) })
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { stayed += besideRun(t, seed) })
+	}
+	if stayed < 30 {
+		t.Errorf("merges left %d fragments as they were", stayed)
 	}
 }
 
-func besideRun(t *testing.T, seed int64) {
+// besideRun returns how many fragments merges left as they were.
+func besideRun(t *testing.T, seed int64) (stayed int) {
 	ctx := context.Background()
 	r := rand.New(rand.NewSource(seed))
 	partitions := 1 + 2*int(seed%2)
 	tail := newBench(t, docsObject(partitions), Options{})
-	node := newBench(t, docsObject(partitions), Options{MaxSplits: 1 + r.Intn(3)})
+	node := newBench(t, docsObject(partitions), Options{MaxSplits: 1 + r.Intn(3), MinFragment: someFragmentStays(r), MaxDeleted: r.Intn(50)})
 	keys := []int{6, 40, 150}[r.Intn(3)] // of few keys, whole inputs die while they are merged
 	model := map[string]doc{}
 	var running *merging
-	merges := 0
 	for step := range 60 {
 		switch r.Intn(8) {
 		case 0, 1, 2:
@@ -76,8 +80,8 @@ func besideRun(t *testing.T, seed int64) {
 				break
 			}
 			node.must(node.c.commitMerge(ctx, running, nil))
+			stayed += running.kept
 			running = nil
-			merges++
 		case 7:
 			if r.Intn(3) == 0 {
 				node.open() // a merge that runs is lost
@@ -91,12 +95,15 @@ func besideRun(t *testing.T, seed int64) {
 			if n := node.strong().Count(); n != int64(len(model)) {
 				t.Fatalf("step %d: %d rows, want %d", step, n, len(model))
 			}
+			node.checkParts(node.strong())
 		}
 	}
 	node.open()
+	node.verify()
 	if want, got := answers(t, tail.strong()), answers(t, node.strong()); want != got {
 		t.Fatalf("after a restart: answers differ\n%s", firstDifference(want, got))
 	}
+	return stayed
 }
 
 // gateStore holds up the data file that is created next, until it is opened.

@@ -239,7 +239,7 @@ func TestAnswersDoNotDependOnLayout(t *testing.T) {
 
 func layoutRun(t *testing.T, seed int64, partitions int) {
 	r := rand.New(rand.NewSource(seed))
-	opt := Options{MaxSplits: 4}
+	opt := Options{MaxSplits: 1 + r.Intn(4), MinFragment: someFragmentStays(r), MaxDeleted: r.Intn(50)}
 	tailOnly := newBench(t, docsObject(partitions), opt)
 	mixed := newBench(t, docsObject(partitions), opt)
 	ctx := context.Background()
@@ -284,6 +284,7 @@ func layoutRun(t *testing.T, seed int64, partitions int) {
 			if n := mixed.strong().Count(); n != int64(len(model)) {
 				t.Fatalf("step %d: %d rows, want %d", step, n, len(model))
 			}
+			mixed.checkParts(mixed.strong())
 		}
 	}
 	mixed.must(mixed.c.Apply(ctx, nil))

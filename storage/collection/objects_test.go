@@ -68,7 +68,7 @@ func numbersObject() *schema.Object {
 func TestAManifestNamesAllItsObjects(t *testing.T) {
 	for name, obj := range map[string]*schema.Object{"collection": docsObject(2), "table": numbersObject()} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, obj, Options{MaxSplits: 3})
+			b := newBench(t, obj, Options{MaxSplits: 3, MinFragment: 3000, MaxDeleted: 50})
 			churn(b, 1, 12)
 			ctx := context.Background()
 			named, kinds := map[string]bool{}, map[ObjectKind]bool{}

@@ -4,10 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
@@ -16,22 +12,36 @@ import (
 	"github.com/loamdb/loam/storage/internal/column"
 	"github.com/loamdb/loam/storage/internal/source"
 	"github.com/loamdb/loam/storage/internal/text"
-	"github.com/loamdb/loam/storage/lance"
 	"github.com/loamdb/loam/storage/object"
 )
 
-// segmentBuilder writes the live rows of views as one fragment and one split,
-// in the order of the views. Both are streamed: what it holds does not grow with
-// the rows, but for 16 bytes a row and a few a word.
+// rowSource is rows for a segment that is built: those of a view that count.
+type rowSource struct {
+	*view
+	// kept are the fragments whose rows these are, one after the other, where the
+	// fragments stay as they are; files are the block sums of their files, and the
+	// view's deleted is set. Without them the rows go to a new fragment.
+	kept  []Fragment
+	files []bundleFile
+}
+
+// segmentBuilder writes a split of rows, and the new fragment of those of them that
+// are in none that stays. Both are streamed: what it holds does not grow with the
+// rows, but for 16 bytes a row and a few a word.
 type segmentBuilder struct {
 	c    *Collection
 	obj  *schema.Object
 	rows int
-	// inline are the columns of the split's column section; wide go to the data file.
-	inline, wide []colRef
-	keys         keyHashes
-	bounds       rangeBuilder
-	// analyzed are the text indexes of the views; without them text is built anew.
+	// inline are the columns of the split's column section.
+	inline []colRef
+	keys   keyHashes
+	bounds rangeBuilder
+	// fragments are those that stay, then the new one; files the sums of their files.
+	fragments []Fragment
+	files     []bundleFile
+	// data is the new fragment's data file; nil without one.
+	data *dataWriter
+	// analyzed are the text indexes of the sources; without them text is built anew.
 	analyzed []text.MergePart
 	text     *text.Builder
 	textCols []int // positions in inline
@@ -40,64 +50,89 @@ type segmentBuilder struct {
 	splitName string
 	bundle    *bundleWriter
 	columns   *column.Stream
-
-	out    object.Writer
-	sums   *summing
-	lance  *lance.Writer
-	schema *arrow.Schema
-	file   string
 }
 
-// buildSegment returns nil when the views have no live rows. The files are
-// durable when it returns; an error leaves files that nothing refers to.
-func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, views []*view, fragment uint64) (*Segment, error) {
+// buildSegment writes a segment of the sources' rows, in their order; nil when they
+// have none. Sources with kept fragments come first. The rows of the others make one
+// new fragment with the id. All files are durable when it returns; an error leaves
+// files that nothing refers to.
+//
+// Kept fragments are indexed anew and otherwise left alone: nothing is read of their
+// files but columns that the part does not have. Their source's view excludes whole
+// fragments, never single rows, so that rows keep their numbers: rows that are
+// deleted are indexed with the others, and subtracted as ever; only the index of keys
+// is without the view's deleted rows. The part may be an
+// opened split, or one that reads some columns elsewhere, as when a later file of a
+// fragment replaces them; kept then names that file too, files has its sums, and the
+// replaced fields have the id -2 in the files before. Kept fragments come back with
+// the deletions that they were given: whoever commits the segment gives them those of
+// the version that it is committed on.
+func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, sources []rowSource, fragment uint64) (*Segment, error) {
 	b := &segmentBuilder{c: c, obj: obj}
 	b.plan()
-	live := 0
-	for _, v := range views {
-		live += v.live()
-	}
-	if live == 0 {
-		return nil, nil
-	}
-	defer b.abort()
-	if err := b.open(ctx, views); err != nil {
+	fresh, err := b.place(sources, fragment)
+	if err != nil || len(b.fragments) == 0 {
 		return nil, err
 	}
-	for _, v := range views {
-		for chunk := range chunksOf(v.part.rows()) {
+	defer b.abort()
+	if err := b.open(ctx, sources, fresh); err != nil {
+		return nil, err
+	}
+	for _, s := range sources {
+		for chunk := range chunksOf(s.part.rows()) {
 			if ctx.Err() != nil {
 				return nil, fail.Ended(ctx, "the build of a segment of "+obj.Name)
 			}
-			if err := b.add(ctx, v, chunk); err != nil {
+			if err := b.add(ctx, &s, chunk); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return b.finish(ctx, fragment)
+	return b.finish(ctx)
+}
+
+// place lists the segment's fragments. It reports whether the last of them is new.
+func (b *segmentBuilder) place(sources []rowSource, fragment uint64) (fresh bool, err error) {
+	rows := 0
+	for _, s := range sources {
+		n := 0
+		for _, f := range s.kept {
+			n += f.Rows
+		}
+		switch {
+		case s.kept == nil:
+			rows += s.live()
+		case n != s.live() || rows > 0:
+			return false, fail.Bug("%d rows in the fragments that stay, %d in their source, after %d new ones", n, s.live(), rows)
+		}
+		b.fragments, b.files = append(b.fragments, s.kept...), append(b.files, s.files...)
+	}
+	if rows > 0 {
+		b.fragments = append(b.fragments, Fragment{ID: fragment, Rows: rows})
+	}
+	return rows > 0, nil
 }
 
 // abort drops the objects that were not committed.
 func (b *segmentBuilder) abort() {
-	for _, w := range []object.Writer{b.out, b.split} {
-		if w != nil {
-			w.Abort()
-		}
+	if b.split != nil {
+		b.split.Abort()
+	}
+	if b.data != nil {
+		b.data.abort()
 	}
 }
 
-// plan sorts the columns into those of the split and those of the data file.
+// plan lists the columns of the split.
 func (b *segmentBuilder) plan() {
 	system := []colRef{partitionRef, offsetRef, ingestRef}
 	if b.obj.Kind == schema.Collection {
 		system = append([]colRef{pkRef}, system...)
-		b.wide = append(b.wide, sourceRef)
 	}
 	b.inline = append(b.inline, system...)
 	for i, f := range b.obj.Fields {
 		ref := fieldRef(b.obj, i)
 		if b.obj.Kind == schema.Collection && source.Outside(f.Type) {
-			b.wide = append(b.wide, ref)
 			continue
 		}
 		if f.FullText != "" {
@@ -107,11 +142,11 @@ func (b *segmentBuilder) plan() {
 	}
 }
 
-func (b *segmentBuilder) open(ctx context.Context, views []*view) error {
+func (b *segmentBuilder) open(ctx context.Context, sources []rowSource, fresh bool) error {
 	fields, _ := textFields(b.obj)
 	var err error
 	if len(fields) > 0 {
-		if b.analyzed, err = analyzed(ctx, fields, views); err != nil {
+		if b.analyzed, err = analyzed(ctx, fields, sources); err != nil {
 			return err
 		}
 		if b.analyzed == nil {
@@ -120,19 +155,10 @@ func (b *segmentBuilder) open(ctx context.Context, views []*view) error {
 			}
 		}
 	}
-	if err := b.openSplit(ctx); err != nil || b.obj.Kind != schema.Collection {
+	if err := b.openSplit(ctx); err != nil || !fresh || b.obj.Kind != schema.Collection {
 		return err
 	}
-	if b.file, err = lance.NewDataFileName(b.c.random()); err != nil {
-		return err
-	}
-	if b.out, err = b.c.deps.Objects.Create(ctx, dataKey(b.obj, b.file)); err != nil {
-		return err
-	}
-	columns, ids := lanceColumns(b.obj)
-	b.schema = columns
-	b.sums = &summing{w: b.out}
-	b.lance, err = lance.NewWriterWith(b.sums, columns, lance.WriterOptions{FieldIDs: ids})
+	b.data, err = b.c.newDataWriter(ctx, b.obj)
 	return err
 }
 
@@ -153,11 +179,11 @@ func (b *segmentBuilder) openSplit(ctx context.Context) error {
 	return b.bundle.begin(sectionColumn)
 }
 
-// analyzed are the text indexes of the views, when all of them have the fields:
+// analyzed are the text indexes of the sources, when all of them have the fields:
 // then nothing needs to be analyzed again. Else nil.
-func analyzed(ctx context.Context, fields []text.FieldConfig, views []*view) ([]text.MergePart, error) {
-	out := make([]text.MergePart, 0, len(views))
-	for _, v := range views {
+func analyzed(ctx context.Context, fields []text.FieldConfig, sources []rowSource) ([]text.MergePart, error) {
+	out := make([]text.MergePart, 0, len(sources))
+	for _, v := range sources {
 		p, err := v.part.text(ctx)
 		if err != nil {
 			return nil, err
@@ -171,8 +197,8 @@ func analyzed(ctx context.Context, fields []text.FieldConfig, views []*view) ([]
 	return out, nil
 }
 
-// add appends the live rows of one chunk.
-func (b *segmentBuilder) add(ctx context.Context, v *view, chunk int) error {
+// add appends the rows of one chunk that count.
+func (b *segmentBuilder) add(ctx context.Context, v *rowSource, chunk int) error {
 	from := chunk * vec.ChunkRows
 	n := min(vec.ChunkRows, v.part.rows()-from)
 	sel := liveRows(v.excluded, from, n)
@@ -199,17 +225,30 @@ func (b *segmentBuilder) add(ctx context.Context, v *view, chunk int) error {
 	if err := b.addText(cols, count); err != nil {
 		return err
 	}
+	b.addKeys(v, cols, from, sel, count)
 	b.rows += count
-	if b.lance != nil {
-		for i := range count {
-			b.keys.add(cols[0].Strings.At(i))
-		}
-		return b.addLance(ctx, v, chunk, cols, sel, count)
+	if b.data == nil || v.kept != nil {
+		return nil
 	}
+	return b.data.add(ctx, v.view, chunk, cols, sel, count)
+}
+
+// addKeys adds the keys of rows that are not deleted; of one that is, the key may be
+// that of a row in a later fragment.
+func (b *segmentBuilder) addKeys(v *rowSource, cols []*vec.Vector, from int, sel []int32, count int) {
 	for i := range count {
-		b.keys.add(Identity{Partition: cols[0].Int32s[i], Offset: uint64(cols[1].Int64s[i])}.key())
+		row := from + i
+		if sel != nil {
+			row = from + int(sel[i])
+		}
+		switch {
+		case v.kept != nil && v.deleted.Contains(uint32(row)):
+		case b.obj.Kind == schema.Collection:
+			b.keys.add(cols[0].Strings.At(i), b.rows+i)
+		default:
+			b.keys.add(Identity{Partition: cols[0].Int32s[i], Offset: uint64(cols[1].Int64s[i])}.key(), b.rows+i)
+		}
 	}
-	return nil
 }
 
 func (b *segmentBuilder) addText(cols []*vec.Vector, count int) error {
@@ -228,69 +267,18 @@ func (b *segmentBuilder) addText(cols []*vec.Vector, count int) error {
 	return nil
 }
 
-// addLance writes the chunk's rows to the data file; cols are the inline columns.
-func (b *segmentBuilder) addLance(ctx context.Context, v *view, chunk int, cols []*vec.Vector, sel []int32, count int) error {
-	of := make(map[string]*vec.Vector, len(b.wide)+4)
-	for i, ref := range b.inline[:4] {
-		of[ref.name] = cols[i]
-	}
-	for _, ref := range b.wide {
-		col, err := v.columnOf(ctx, ref, chunk)
-		if err != nil {
-			return err
-		}
-		if sel == nil {
-			of[ref.name] = col.Flatten()
-			continue
-		}
-		out := vec.New(ref.t, count)
-		out.AppendRows(col, sel, count)
-		of[ref.name] = out
-	}
-	arrays := make([]arrow.Array, 0, b.schema.NumFields())
-	defer func() {
-		for _, a := range arrays {
-			a.Release()
-		}
-	}()
-	for _, f := range b.schema.Fields() {
-		a, err := lanceArray(of[f.Name], f.Type)
-		if err != nil {
-			return err
-		}
-		arrays = append(arrays, a)
-	}
-	rec := array.NewRecordBatch(b.schema, arrays, int64(count))
-	defer rec.Release()
-	return b.lance.Write(rec)
-}
-
-// lanceArray converts a column; _source is a large binary there.
-func lanceArray(v *vec.Vector, t arrow.DataType) (arrow.Array, error) {
-	if t.ID() != arrow.LARGE_BINARY {
-		return vec.ToArrow(v, nil, v.N, memory.DefaultAllocator)
-	}
-	bld := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.LargeBinary)
-	defer bld.Release()
-	for i := range v.N {
-		if v.IsNull(i) {
-			bld.AppendNull()
-		} else {
-			bld.Append(v.Strings.Bytes(i))
-		}
-	}
-	return bld.NewArray(), nil
-}
-
 // finish makes data file and bundle durable and describes them.
-func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment, error) {
-	seg := &Segment{Fragments: []Fragment{{ID: fragment, Rows: b.rows}}, Rows: b.rows, Range: b.bounds.finish()}
-	table := bundleTable{Object: b.obj.ID, Rows: b.rows}
-	if b.lance != nil {
-		if err := b.finishData(&seg.Fragments[0], &table); err != nil {
+func (b *segmentBuilder) finish(ctx context.Context) (*Segment, error) {
+	if b.data != nil {
+		file, sums, err := b.data.finish()
+		if err != nil {
 			return nil, err
 		}
+		b.fragments[len(b.fragments)-1].Files = []DataFile{file}
+		b.files = append(b.files, bundleFile{Name: file.Name, Blocks: sums})
 	}
+	seg := &Segment{Fragments: b.fragments, Rows: b.rows, Range: b.bounds.finish()}
+	table := bundleTable{Object: b.obj.ID, Rows: b.rows, Files: b.files}
 	if err := b.columns.Finish(); err != nil {
 		return nil, err
 	}
@@ -316,8 +304,9 @@ func (b *segmentBuilder) finish(ctx context.Context, fragment uint64) (*Segment,
 	b.split = nil
 	seg.SplitKey, seg.SplitSize, seg.SplitChecksum = b.splitName, size, info.Checksum
 	seg.Bytes = size
-	for _, f := range seg.Fragments[0].Files {
-		seg.Bytes += f.Size
+	for _, f := range seg.Fragments {
+		seg.Deleted += f.Deleted
+		seg.Bytes += f.dataBytes()
 	}
 	return seg, nil
 }
@@ -335,20 +324,4 @@ func (b *segmentBuilder) finishText(ctx context.Context) error {
 		return b.text.FinishTo(ctx, b.bundle)
 	}
 	return text.Merge(ctx, b.bundle, fields, b.analyzed)
-}
-
-func (b *segmentBuilder) finishData(f *Fragment, table *bundleTable) error {
-	info, err := b.lance.Close()
-	if err != nil {
-		return err
-	}
-	stored, err := b.out.Commit()
-	if err != nil {
-		return err
-	}
-	fault.Point("segment/data file written")
-	b.out = nil
-	f.Files = []DataFile{{Name: b.file, Size: info.Size, Checksum: stored.Checksum, IDs: info.Fields, Columns: info.Columns}}
-	table.Files = []bundleFile{{Name: b.file, Blocks: b.sums.finish()}}
-	return nil
 }

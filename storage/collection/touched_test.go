@@ -25,7 +25,7 @@ func TestAppendIfSeesWhatChanged(t *testing.T) {
 	} {
 		for where := range 5 { // tail; applied after; before; before and merged after; on both sides
 			t.Run(fmt.Sprintf("%s/%d", name, where), func(t *testing.T) {
-				b := newBench(t, docsObject(2), Options{MaxSplits: 1})
+				b := newBench(t, docsObject(2), Options{MaxSplits: 1, MinFragment: 1})
 				b.add(b.someRows(0, 5))
 				if where >= 2 {
 					b.must(b.c.Apply(ctx, nil))

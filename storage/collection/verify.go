@@ -45,14 +45,14 @@ func VerifySplit(ctx context.Context, store object.Store, m *Manifest, seg *Segm
 		if err != nil {
 			return err
 		}
-		if err := verifySection(s.Name, data, &b.table, m.Applied); err != nil {
+		if err := verifySection(s.Name, data, &b.table, seg.Live(), m.Applied); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func verifySection(name string, data []byte, table *bundleTable, applied []uint64) error {
+func verifySection(name string, data []byte, table *bundleTable, live int, applied []uint64) error {
 	rows := table.Rows
 	switch name {
 	case sectionColumn:
@@ -74,7 +74,7 @@ func verifySection(name string, data []byte, table *bundleTable, applied []uint6
 		}
 		return err
 	case sectionKeys:
-		return verifyKeys(data, rows)
+		return verifyKeys(data, rows, live)
 	}
 	return nil
 }
@@ -100,13 +100,14 @@ func verifyOffsets(sec *column.Section, applied []uint64) error {
 	return nil
 }
 
-func verifyKeys(data []byte, rows int) error {
+// verifyKeys checks a key index, which has all live rows and may have deleted ones.
+func verifyKeys(data []byte, rows, live int) error {
 	idx, err := openKeys(data)
 	if err != nil {
 		return err
 	}
-	if idx.n != rows {
-		return fail.New(fail.Corrupt, "the key index has %d keys, the manifest says %d rows", idx.n, rows)
+	if idx.n > rows || idx.n < live {
+		return fail.New(fail.Corrupt, "the key index has %d keys, the manifest says %d rows, %d of them live", idx.n, rows, live)
 	}
 	all, err := idx.hashes(0, idx.n)
 	if err != nil {

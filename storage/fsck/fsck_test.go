@@ -61,7 +61,7 @@ func (g *rig) create(obj *schema.Object) *collection.Collection {
 	g.must(err)
 	obj.ID, obj.Incarnation, obj.SchemaVersion = row.ID, row.Incarnation, row.SchemaVersion
 	g.must(collection.Create(g.ctx, g.deps, obj))
-	c, err := collection.Open(g.ctx, g.deps, obj, collection.Options{MaxSplits: 3})
+	c, err := collection.Open(g.ctx, g.deps, obj, collection.Options{MaxSplits: 3, MinFragment: 1, MaxDeleted: 50})
 	g.must(err)
 	g.t.Cleanup(c.Close)
 	g.open[obj.Name] = c

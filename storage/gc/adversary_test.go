@@ -28,7 +28,7 @@ func (w *world) builder(ctx context.Context) {
 		deps, faults := w.deps()
 		if c == nil || c.Object().ID != obj.ID || w.r.Intn(6) == 0 { // a crash: what it was making is left behind
 			var err error
-			if c, err = collection.Open(ctx, deps, obj, collection.Options{MaxSplits: 2}); err != nil {
+			if c, err = collection.Open(ctx, deps, obj, collection.Options{MaxSplits: 2, MinFragment: int64(w.r.Intn(2)), MaxDeleted: 50}); err != nil {
 				w.check("open", err)
 				c = nil
 				continue

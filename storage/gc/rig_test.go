@@ -73,7 +73,7 @@ func (g *rig) create(name string) *collection.Collection {
 	g.must(err)
 	obj.ID, obj.Incarnation, obj.SchemaVersion = row.ID, row.Incarnation, row.SchemaVersion
 	g.must(collection.Create(g.ctx, g.deps, obj))
-	c, err := collection.Open(g.ctx, g.deps, obj, collection.Options{MaxSplits: 2})
+	c, err := collection.Open(g.ctx, g.deps, obj, collection.Options{MaxSplits: 2, MinFragment: 1, MaxDeleted: 50})
 	g.must(err)
 	g.t.Cleanup(c.Close)
 	return c
