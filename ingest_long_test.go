@@ -22,6 +22,7 @@ import (
 
 	"github.com/loamdb/loam"
 	"github.com/loamdb/loam/internal/fail"
+	"github.com/loamdb/loam/internal/mem"
 	"github.com/loamdb/loam/storage/object"
 )
 
@@ -247,6 +248,7 @@ func TestIngestLong(t *testing.T) {
 	if *ingestRows == 0 {
 		t.Skip("make ingest-long runs it")
 	}
+	mem.LimitProcess(*ingestMiB << 20 / 10 * 9) // as loam serve does where there is so much
 	var store *countingStore
 	e, err := loam.Open(context.Background(), loam.Config{
 		Dir: filepath.Join(t.TempDir(), "data"), OnError: func(task string, err error) { t.Errorf("%s: %v", task, err) },

@@ -41,6 +41,7 @@ type serveConfig struct {
 	files              config.List
 	timeTravel         time.Duration
 	cacheMiB           uint
+	memory             memoryConfig
 	logs               logConfig
 }
 
@@ -70,6 +71,7 @@ func serveFlags(cfg *serveConfig) *flag.FlagSet {
 	fs.DurationVar(&cfg.timeTravel, "time-travel", 24*time.Hour, "how long the past of a collection or table stays readable; WITH (time_travel = …) of an object goes before it")
 	fs.DurationVar(&cfg.gcEvery, "gc-interval", 10*time.Minute, "time between passes of garbage collection over a collection or table; unused files go with the second pass")
 	fs.UintVar(&cfg.cacheMiB, "cache-mib", loam.DefaultCacheBytes>>20, "memory in `MiB` for pieces of splits and data files, of all collections and tables together")
+	cfg.memory.flags(fs)
 	fs.TextVar(&cfg.logs.level, "log-level", slog.LevelInfo, "least `level` to log: DEBUG, INFO, WARN or ERROR")
 	fs.Var(&cfg.logs.format, "log-format", "`form` of the log: text, json, or auto, which is text on a terminal")
 	return fs
@@ -160,7 +162,7 @@ func startServer(ctx context.Context, cfg serveConfig) (*server, error) {
 		return nil, err
 	}
 	e, err := loam.Open(ctx, loam.Config{Dir: cfg.data, Store: cfg.store, Meta: meta, Endpoint: g.scheme("grpc", "+tls") + "://" + cmp.Or(cfg.advertise, cfg.flight), Files: cfg.files, OnError: onError,
-		TimeTravel: cfg.timeTravel, GCInterval: cfg.gcEvery, CacheBytes: int64(cfg.cacheMiB) << 20})
+		TimeTravel: cfg.timeTravel, GCInterval: cfg.gcEvery, CacheBytes: int64(cfg.cacheMiB) << 20, QueryMemoryBytes: cfg.memory.apply(os.DirFS("/"))})
 	if err != nil {
 		return nil, err
 	}
