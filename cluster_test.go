@@ -445,6 +445,33 @@ func TestAQuotaHoldsOnEveryNode(t *testing.T) {
 	c.until("the other node writes again", func() bool { return write() == nil })
 }
 
+// TestABacklogCountsOnEveryNode: what any node has written and nobody has applied holds
+// up the writes of all, and no longer than until it is applied.
+func TestABacklogCountsOnEveryNode(t *testing.T) {
+	c := newCluster(t)
+	c.opt = collection.Options{ApplyRows: 1 << 30, BatchInterval: time.Hour, MaxBatchInterval: time.Hour, MaxUnappliedRecords: 50}
+	a, b := c.join("a"), c.join("b")
+	a.ask("CREATE TABLE t (k INT)")
+	a.ask("INSERT INTO t SELECT i FROM generate_series(1, 60) AS g(i)")
+	write := func() (loam.Ack, error) {
+		return b.AppendDocuments(t.Context(), loam.Target{Name: "s"}, [][]byte{[]byte(`{"n": 1}`)})
+	}
+	a.ask("CREATE STREAM s (n INT)")
+	a.ask("INSERT INTO s SELECT i FROM generate_series(1, 60) AS g(i)")
+	c.until("the other node refuses too", func() bool {
+		_, err := write()
+		return fail.Is(err, fail.BacklogFull)
+	})
+	b.wants(fail.BacklogFull, "INSERT INTO t VALUES (1)")
+	if _, err := a.ScanPlan(t.Context(), loam.ScanRequest{Target: loam.Target{Name: "s"}, Tail: loam.TailWait}); err != nil {
+		t.Fatal(err)
+	}
+	if ack, err := write(); err != nil || ack.UnappliedRecords > 1 {
+		t.Errorf("once all is applied: %+v, %v", ack, err)
+	}
+	b.wants(fail.BacklogFull, "INSERT INTO t VALUES (1)")
+}
+
 // TestOneNodeCollectsGarbage, and another when it is gone.
 func TestOneNodeCollectsGarbage(t *testing.T) {
 	c := newCluster(t)

@@ -296,7 +296,11 @@ func (e *Engine) surveyBacklogs(ctx context.Context, ids []uint64) error {
 		e.mu.Lock()
 		c := e.open[o.ID]
 		e.mu.Unlock()
-		if c == nil || !e.abandoned(o, c.Backlog()) {
+		if c == nil {
+			continue
+		}
+		c.Told(o.Partitions)
+		if !e.abandoned(o, c.Backlog()) {
 			continue
 		}
 		if _, err := c.At(ctx, o.Head, o.Partitions); err != nil {

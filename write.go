@@ -296,7 +296,7 @@ func upsertDelete(ctx context.Context, c *collection.Collection, obj *schema.Obj
 }
 
 func (s *Session) acked(c *collection.Collection, ack Ack) Ack {
-	left := c.Backlog()
+	left := c.Waiting()
 	ack.UnappliedRecords, ack.UnappliedBytes = left.Records, left.Bytes
 	return ack
 }

@@ -62,7 +62,7 @@ func (c *Collection) Send(ctx context.Context, r *Rows, p *metastore.Produce) (R
 // nothing is written.
 func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64, p *metastore.Produce) (Receipt, error) {
 	obj := c.Object()
-	if err := c.admit(); err != nil {
+	if err := c.admit(ctx); err != nil {
 		return Receipt{}, err
 	}
 	r, err := r.fit(obj)
@@ -295,7 +295,7 @@ type Backlog struct {
 	Bytes   int64
 }
 
-// Backlog returns the unapplied records and bytes.
+// Backlog returns the unapplied records and bytes of this node's tail.
 func (c *Collection) Backlog() Backlog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -310,10 +310,45 @@ func (c *Collection) Backlog() Backlog {
 	return b
 }
 
-// admit refuses writes while the backlog is at its budget.
-func (c *Collection) admit() error {
+// Told notes what the metastore says that waits in the partitions, on any node.
+func (c *Collection) Told(parts []metastore.PartitionState) {
+	var b Backlog
+	for i := range parts {
+		records, bytes := parts[i].Backlog()
+		b.Records, b.Bytes = b.Records+int64(records), b.Bytes+bytes
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = b
+}
+
+// Waiting is what waits on all nodes, as far as this one knows: its own tail or what it
+// was told, whichever is more.
+func (c *Collection) Waiting() Backlog {
 	b := c.Backlog()
-	if b.Records < c.opt.MaxUnappliedRecords && b.Bytes < c.opt.MaxUnappliedBytes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Backlog{max(b.Records, c.told.Records), max(b.Bytes, c.told.Bytes)}
+}
+
+// full reports whether a backlog is at its budget.
+func (c *Collection) full(b Backlog) bool {
+	return b.Records >= c.opt.MaxUnappliedRecords || b.Bytes >= c.opt.MaxUnappliedBytes
+}
+
+// admit refuses writes while the backlog is at its budget. What the node was told may
+// have been applied since: before it refuses for that, it asks.
+func (c *Collection) admit(ctx context.Context) error {
+	b := c.Waiting()
+	if c.full(b) && !c.full(c.Backlog()) {
+		_, parts, _, err := c.deps.Meta.Heads(ctx, c.origin.ID)
+		if err != nil {
+			return err
+		}
+		c.Told(parts)
+		b = c.Waiting()
+	}
+	if !c.full(b) {
 		return nil
 	}
 	e := fail.New(fail.BacklogFull, "%s has %d records (%d bytes) waiting to be applied; the budget is %d records or %d bytes",

@@ -138,6 +138,7 @@ type Collection struct {
 	waiting  time.Duration
 	interval time.Duration
 	retained time.Duration // when retention was last looked at (monotonic), 0 for never
+	told     Backlog       // of all nodes, as the metastore said last
 	recent   []*Snapshot   // last snapshots handed out, newest last
 
 	folded foldedStatistics

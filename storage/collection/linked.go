@@ -52,7 +52,7 @@ func AppendLinked(ctx context.Context, log *wal.Log, parts []Linked, a *metastor
 			return err
 		}
 		defer leave()
-		if err := c.admit(); err != nil {
+		if err := c.admit(ctx); err != nil {
 			return err
 		}
 		obj := c.Object()
