@@ -113,7 +113,7 @@ func (c *checking) openDir(ctx context.Context) error {
 	}
 	if mark.Address == "" {
 		c.deps.Objects = files
-	} else if err := c.openStore(ctx, mark.over(c.cfg.Store)); err != nil {
+	} else if err := c.openBucket(ctx, files, mark.over(c.cfg.Store)); err != nil {
 		return err
 	}
 	open := metastore.OpenCopy
@@ -123,6 +123,18 @@ func (c *checking) openDir(ctx context.Context) error {
 	c.deps.Meta, err = open(ctx, filepath.Join(c.cfg.Dir, metaDir), c.clk, c.ids, metastore.EmbeddedOptions{})
 	if err == nil {
 		c.closes = append(c.closes, c.deps.Meta.Close)
+	}
+	return err
+}
+
+// openBucket opens the bucket of a directory, unless another copy of it has gone on there.
+func (c *checking) openBucket(ctx context.Context, files object.Store, cfg StoreConfig) error {
+	if err := c.openStore(ctx, cfg); err != nil {
+		return err
+	}
+	own, err := ownStart(ctx, files)
+	if err == nil {
+		_, _, err = own.alone(ctx, c.deps.Objects)
 	}
 	return err
 }

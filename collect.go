@@ -89,7 +89,10 @@ func (e *Engine) collectTasks(list []*collection.Collection, now time.Duration) 
 func (e *Engine) collect(id uint64) func(context.Context, []metastore.Fence) error {
 	return func(ctx context.Context, _ []metastore.Fence) error {
 		e.garbage.begun(id, e.cfg.Clock.Mono())
-		_, err := e.garbage.collector.Pass(ctx, id)
+		err := e.onlyCopy(ctx)
+		if err == nil {
+			_, err = e.garbage.collector.Pass(ctx, id)
+		}
 		return err
 	}
 }
@@ -100,6 +103,9 @@ func (e *Engine) collectDropped(ctx context.Context, _ []metastore.Fence) error 
 	g.mu.Lock()
 	g.stray = e.cfg.Clock.Mono() + g.interval
 	g.mu.Unlock()
+	if err := e.onlyCopy(ctx); err != nil {
+		return err
+	}
 	ids, err := g.collector.Strays(ctx)
 	if err != nil {
 		return err

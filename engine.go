@@ -82,6 +82,7 @@ type Engine struct {
 	store   object.Store
 	remote  io.Closer // the store under all layers, when it is a bucket
 	address string    // of remote
+	start   startMark // of a directory with a bucket
 	meta    metastore.Store
 	log     *wal.Log
 	cat     *catalog.Catalog
@@ -179,13 +180,18 @@ func (e *Engine) openStores(ctx context.Context) error {
 	if e.lock, err = object.LockDir(e.cfg.Dir, e.cfg.Endpoint); err != nil {
 		return err
 	}
-	if err = e.openObjects(ctx); err != nil {
+	files, err := e.openObjects(ctx)
+	if err != nil {
 		return err
 	}
 	if e.meta, err = e.openMeta(ctx); err != nil {
 		return err
 	}
-	return e.claim(ctx)
+	if err = e.claim(ctx); err != nil || e.remote == nil {
+		return err
+	}
+	e.start, err = recordStart(ctx, files, e.store, e.cfg.IDs)
+	return err
 }
 
 func (e *Engine) closeStores() {

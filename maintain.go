@@ -69,7 +69,10 @@ func (e *Engine) Due(ctx context.Context) ([]worker.Task, error) {
 	tasks = append(tasks, links...)
 	if trim {
 		tasks = append(tasks, worker.Task{Key: "wal/trim", Priority: worker.Trim, Run: func(ctx context.Context, _ []metastore.Fence) error {
-			_, err := e.log.Trim(ctx, e.cfg.WALRetention)
+			err := e.onlyCopy(ctx)
+			if err == nil {
+				_, err = e.log.Trim(ctx, e.cfg.WALRetention)
+			}
 			return err
 		}})
 	}

@@ -59,16 +59,16 @@ func (e *Engine) walOptions() wal.Options {
 
 // openObjects opens the store of a data directory: the directory itself, or the
 // bucket that its STORE names. A directory belongs to one store for ever, and STORE
-// is durable before anything of the metastore is.
-func (e *Engine) openObjects(ctx context.Context) error {
+// is durable before anything of the metastore is. It returns the directory as a store.
+func (e *Engine) openObjects(ctx context.Context) (object.Store, error) {
 	files, err := object.OpenFile(e.cfg.Dir, e.cfg.IDs, object.FileOptions{NoSync: e.cfg.NoSync})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	want := e.cfg.Store
 	if want.Address != "" {
 		if want.Address, err = canonical(want.Address); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	mark, err := readStoreMark(ctx, files)
@@ -76,31 +76,31 @@ func (e *Engine) openObjects(ctx context.Context) error {
 	case errors.Is(err, object.ErrNotFound):
 		mark = storeMark{Format: "loam store", Address: want.Address, Endpoint: want.Endpoint, Region: want.Region, Addressing: want.Addressing}
 	case err != nil:
-		return err
+		return nil, err
 	case want.Address != "" && want.Address != mark.Address:
-		return otherStore(e.cfg.Dir, mark.Address, want.Address)
+		return nil, otherStore(e.cfg.Dir, mark.Address, want.Address)
 	}
 	fresh := err != nil
 	if fresh && want.Address != "" {
 		if page, err := files.List(ctx, metaDir+"/", ""); err != nil || len(page) > 0 {
-			return errors.Join(err, otherStore(e.cfg.Dir, "", want.Address))
+			return nil, errors.Join(err, otherStore(e.cfg.Dir, "", want.Address))
 		}
 	}
 	cfg := mark.over(want)
 	if cfg.Address == "" {
 		e.store = files
 	} else if err := e.openRemote(ctx, cfg); err != nil {
-		return err
+		return nil, err
 	}
 	if !fresh {
-		return nil
+		return files, nil
 	}
 	body, err := json.Marshal(mark)
 	if err != nil {
-		return fail.Wrap(fail.Internal, err, "%s", storeFile)
+		return nil, fail.Wrap(fail.Internal, err, "%s", storeFile)
 	}
 	_, err = files.Put(ctx, storeFile, append(body, '\n'), object.PutOptions{})
-	return err
+	return files, err
 }
 
 // over is the store of the mark, reached as want says where it says something.

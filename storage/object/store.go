@@ -42,8 +42,8 @@ type Info struct {
 // objects that anything refers to.
 type PutOptions struct {
 	// Replace overwrites an existing object atomically. Only for mirrors that are
-	// derived and repairable (Lance tags); never for a name that a manifest, a
-	// WAL reference or a ticket holds.
+	// derived and repairable (Lance tags), and for what a data directory says of
+	// itself; never for a name that a manifest, a WAL reference or a ticket holds.
 	Replace bool
 }
 
