@@ -81,6 +81,11 @@ def fill(http: str) -> None:
     sql(http, "ALTER COLLECTION eco ADD COLUMN emb2 VECTOR(4) DISTANCE l2, ADD COLUMN sp2 SPARSE VECTOR")
     write(http, (document(i, 4) for i in range(5900, 6400)))
     plan(http, {"tail": "wait"})
+    # Enough of each fragment's vectors that its rows stay and a file is added.
+    sql(http, "UPDATE eco SET emb2 = [n, 0.5, -1, 5] WHERE n % 3 = 0")
+    plan(http, {"tail": "wait"})
+    sql(http, "UPDATE eco SET emb = NULL WHERE n % 4 = 1")
+    plan(http, {"tail": "wait"})
 
 
 def normal(t: pa.Table) -> list[dict[str, Any]]:
@@ -332,6 +337,7 @@ def main() -> int:
     assert any(r["emb2"] is None for r in want) and any(r["emb2"] for r in want) and any(r["sp2"] for r in want)
     source = Source(http)
     assert len(source.fragments) >= 3 and any(f["deleted_rows"] for f in source.fragments)
+    assert any(len(f["files"]) == 3 for f in source.fragments)
     passed = failed = skipped = 0
     for name, read in READERS.items():
         if only and name.split()[0] not in only:

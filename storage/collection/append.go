@@ -69,6 +69,11 @@ func (c *Collection) append(ctx context.Context, r *Rows, expect []uint64, p *me
 	if err != nil {
 		return Receipt{}, err
 	}
+	if expect == nil && r.sets != nil { // what the rows were made from may have changed
+		plain := *r
+		plain.sets = nil
+		r = &plain
+	}
 	if err := c.checkRecords(obj, r); err != nil {
 		return Receipt{}, err
 	}

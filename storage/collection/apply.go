@@ -68,6 +68,10 @@ func (c *Collection) apply(ctx context.Context, at metastore.ObjectState, fences
 	for _, v := range views[:len(st.splits)] {
 		ch.deleted = append(ch.deleted, v.excluded)
 	}
+	rows, err := c.patchInPlace(ctx, obj, ch, views, patchedKeys(frozen, bounds))
+	if err != nil {
+		return err
+	}
 	var fresh []rowSource
 	for _, v := range views[len(st.splits):] {
 		fresh = append(fresh, rowSource{view: v})
@@ -77,11 +81,10 @@ func (c *Collection) apply(ctx context.Context, at metastore.ObjectState, fences
 		return err
 	}
 	fault.Point("apply/segment built")
-	rows := 0
 	if seg != nil {
 		ch.put(*seg, emptyBitmap)
 		ch.nextFrag++
-		rows = seg.Rows
+		rows += seg.Rows
 	}
 	if ch.consumed, err = c.consumed(ctx, parts, bounds); err != nil {
 		return err

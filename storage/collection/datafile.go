@@ -2,7 +2,6 @@ package collection
 
 import (
 	"context"
-	"slices"
 	"sort"
 	"sync"
 
@@ -30,6 +29,7 @@ type dataFile struct {
 	name string
 	size int64
 	rows int
+	ids  []int32 // of its Lance fields, as the manifest has them
 	obj  object.Object
 	far  bool     // each read costs a round trip
 	sums []uint64 // of its blocks
@@ -46,7 +46,7 @@ func (s *split) openFragments(ctx context.Context, store object.Store) error {
 	for base, f := range s.seg.placed() {
 		o := opened{id: f.ID, base: base, rows: f.Rows}
 		for _, d := range f.Files {
-			o.files = append(o.files, &dataFile{name: d.Name, size: d.Size, rows: f.Rows, far: object.Far(store), sums: s.bundle.table.fileSums(d.Name), cache: s.cache, number: s.cache.NewFile()})
+			o.files = append(o.files, &dataFile{name: d.Name, size: d.Size, rows: f.Rows, ids: d.IDs, far: object.Far(store), sums: s.bundle.table.fileSums(d.Name), cache: s.cache, number: s.cache.NewFile()})
 		}
 		s.frags = append(s.frags, o)
 	}
@@ -89,15 +89,11 @@ func (d *dataFile) open(ctx context.Context) (*lance.File, error) {
 	return f, nil
 }
 
-// fileOf is the last file of the fragment that has the column; nil when none has it.
+// fileOf is the file of the fragment that has the column; nil when none has it.
 func (o *opened) fileOf(ctx context.Context, c colRef) (*lance.File, error) {
-	for _, d := range slices.Backward(o.files) {
-		f, err := d.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if f.Schema().HasField(c.name) {
-			return f, nil
+	for _, d := range o.files {
+		if c.inLanceFile(d.ids) {
+			return d.open(ctx)
 		}
 	}
 	return nil, nil

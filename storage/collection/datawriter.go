@@ -10,29 +10,24 @@ import (
 	"github.com/loamdb/loam/internal/fault"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/vec"
-	"github.com/loamdb/loam/storage/internal/source"
 	"github.com/loamdb/loam/storage/lance"
 	"github.com/loamdb/loam/storage/object"
 )
 
-// dataWriter writes the Lance file of a new fragment of a collection.
+// dataWriter writes a Lance file of a fragment of a collection.
 type dataWriter struct {
 	name   string
 	out    object.Writer // nil once it is durable
 	sums   *summing
 	lance  *lance.Writer
 	schema *arrow.Schema
-	wide   []colRef // the columns that are not in the split
+	cols   []colRef // in the order of the schema
 }
 
-func (c *Collection) newDataWriter(ctx context.Context, obj *schema.Object) (*dataWriter, error) {
-	columns, ids := lanceColumns(obj)
-	w := &dataWriter{schema: columns, wide: []colRef{sourceRef}}
-	for i, f := range obj.Fields {
-		if source.Outside(f.Type) {
-			w.wide = append(w.wide, fieldRef(obj, i))
-		}
-	}
+// newDataWriter begins a file with the columns, for all rows of a fragment.
+func (c *Collection) newDataWriter(ctx context.Context, obj *schema.Object, cols []colRef) (*dataWriter, error) {
+	columns, ids := lanceSchema(cols)
+	w := &dataWriter{schema: columns, cols: cols}
 	var err error
 	if w.name, err = lance.NewDataFileName(c.random()); err != nil {
 		return nil, err
@@ -57,31 +52,39 @@ func (w *dataWriter) abort() {
 
 // add writes a chunk's rows; inline are the columns of the split, of the rows sel.
 func (w *dataWriter) add(ctx context.Context, v *view, chunk int, inline []*vec.Vector, sel []int32, count int) error {
-	of := make(map[string]*vec.Vector, len(w.wide)+3)
+	of := map[string]*vec.Vector{}
 	for i, ref := range []colRef{pkRef, partitionRef, offsetRef} {
 		of[ref.name] = inline[i]
 	}
-	for _, ref := range w.wide {
+	cols := make([]*vec.Vector, len(w.cols))
+	for i, ref := range w.cols {
+		if cols[i] = of[ref.name]; cols[i] != nil {
+			continue
+		}
 		col, err := v.columnOf(ctx, ref, chunk)
 		if err != nil {
 			return err
 		}
 		if sel == nil {
-			of[ref.name] = col.Flatten()
+			cols[i] = col.Flatten()
 			continue
 		}
-		out := vec.New(ref.t, count)
-		out.AppendRows(col, sel, count)
-		of[ref.name] = out
+		cols[i] = vec.New(ref.t, count)
+		cols[i].AppendRows(col, sel, count)
 	}
-	arrays := make([]arrow.Array, 0, w.schema.NumFields())
+	return w.write(cols, count)
+}
+
+// write appends rows; cols are the file's columns in order.
+func (w *dataWriter) write(cols []*vec.Vector, count int) error {
+	arrays := make([]arrow.Array, 0, len(cols))
 	defer func() {
 		for _, a := range arrays {
 			a.Release()
 		}
 	}()
-	for _, f := range w.schema.Fields() {
-		a, err := lanceArray(of[f.Name], f.Type)
+	for i, f := range w.schema.Fields() {
+		a, err := lanceArray(cols[i], f.Type)
 		if err != nil {
 			return err
 		}

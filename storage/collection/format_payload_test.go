@@ -67,6 +67,86 @@ func TestDocumentsLayout(t *testing.T) {
 	}
 }
 
+// TestPatchLayout draws a record that changes one of two vectors alone.
+func TestPatchLayout(t *testing.T) {
+	obj := docsPayload()
+	r := sampleRows(t, obj)
+	r.sets = []vectorSet{0b10, 0b11, 0}
+	want := strings.Join([]string{
+		"44", "02", "03 04", "03",
+		"02", "01 61", "10" + hexOf(`{"id":"a","n":1}`), // patch of a
+		"01 0000803f 000000c0",                                // the dense vector stays
+		"82 01 07000000 0000003f",                             // the sparse one is new
+		"02", "01 62", "0a" + hexOf(`{"id":"b"}`), "80", "80", // patch of b: both are NULL now
+		"01", "01 61",
+	}, "")
+	b := encodeDocuments(obj, r, []int{0, 1, 2})
+	if got := fmt.Sprintf("%x", b); got != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("got  %s\nwant %s", got, strings.ReplaceAll(want, " ", ""))
+	}
+	rec, err := decodePayload(obj, 0, 0, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := decodePayload(obj, 0, 0, encodeDocuments(obj, sampleRows(t, obj), []int{0, 1, 2}))
+	if err != nil || show(rec) != show(plain) {
+		t.Errorf("%v: got\n%swant\n%s", err, show(rec), show(plain))
+	}
+	if got := fmt.Sprint(rec.sets); got != "[2 3 0]" || fmt.Sprint(plain.sets) != "[0 0 0]" {
+		t.Errorf("sets %s and %v", got, plain.sets)
+	}
+	// Read under a description without the sparse field: what is left says what is patched.
+	earlier := *obj
+	earlier.Fields = obj.Fields[:3]
+	if rec, err = decodePayload(&earlier, 0, 0, encodeDocuments(obj, r, []int{1})); err != nil || fmt.Sprint(rec.sets) != "[1]" {
+		t.Errorf("%v, %v", rec, err)
+	}
+	for _, bad := range []string{
+		"44 00 01 03 01 61 00",                     // a record of another kind
+		"44 01 03 01 00 01 61 02 7b7d 80",          // a mark in an upsert
+		"44 01 03 01 02 01 61 02 7b7d 83",          // a tag that is not known
+		"44 01 03 01 02 01 61 02 7b7d 81 00000000", // cut short
+	} {
+		b, err := hex.DecodeString(strings.ReplaceAll(bad, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodePayload(obj, 0, 0, b); !fail.Is(err, fail.Corrupt) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestWhatAPatchChanges: only where nothing but vectors is given is it a patch of them.
+func TestWhatAPatchChanges(t *testing.T) {
+	obj := docsPayload()
+	given := vec.New(types.Of(types.Text), 0)
+	for want, cols := range map[vectorSet][]*vec.Vector{
+		0b01: {nil, nil, given, nil}, 0b10: {nil, nil, nil, given}, 0b11: {nil, nil, given, given},
+	} {
+		if got := setOf(obj, cols); got != want {
+			t.Errorf("%b, want %b", got, want)
+		}
+	}
+	many := &schema.Object{}
+	for i := range maxInSet + 1 {
+		many.Fields = append(many.Fields, schema.Field{ID: int32(i + 1), Type: types.VectorOf(1)})
+	}
+	cols := make([]*vec.Vector, maxInSet+1)
+	cols[maxInSet-1] = given
+	if got := setOf(many, cols); got != 1<<(maxInSet-1) || !got.has(maxInSet-1) || got.has(0) {
+		t.Errorf("%b", got)
+	}
+	for _, cols := range [][]*vec.Vector{{nil, given, nil, nil}, {nil, given, given, nil}, {nil, nil, nil, nil}} {
+		if got := setOf(obj, cols); got != 0 {
+			t.Errorf("%b", got)
+		}
+	}
+	if cols[maxInSet] = given; setOf(many, cols) != 0 || vectorSet(1).has(maxInSet) {
+		t.Error("a field that no set can name")
+	}
+}
+
 func hexOf(s string) string { return hex.EncodeToString([]byte(s)) }
 
 // show draws decoded records.
@@ -168,6 +248,7 @@ func TestDamagedPayloads(t *testing.T) {
 
 func FuzzDecodePayload(f *testing.F) {
 	f.Add([]byte("D\x02\x03\x04\x01\x00\x01a\x0a{\"id\":\"a\"}\x00\x00"))
+	f.Add([]byte("D\x02\x03\x04\x01\x02\x01a\x0a{\"id\":\"a\"}\x80\x82\x01\x07\x00\x00\x00\x00\x00\x00\x3f"))
 	f.Add([]byte("D\x00\x01\x01\x01a"))
 	f.Add([]byte("T\x01\x00\x05"))
 	obj, table := docsPayload(), tablePayload()
@@ -176,6 +257,9 @@ func FuzzDecodePayload(f *testing.F) {
 			rec, err := decodePayload(o, 0, 0, b)
 			if err != nil {
 				continue
+			}
+			if rec.sets != nil && len(rec.sets) != len(rec.keys) {
+				t.Fatalf("%d sets of %d records", len(rec.sets), len(rec.keys))
 			}
 			for i, c := range rec.cols {
 				if c.N != len(rec.keys) {

@@ -33,8 +33,8 @@ type Fragment struct {
 	ID      uint64 `json:"id"`
 	Rows    int    `json:"rows"`
 	Deleted int    `json:"deleted"`
-	// Files are the Lance files, of a collection. A column lies in the last one that
-	// has it.
+	// Files are the Lance files, of a collection. A column lies in the one that has its
+	// id, and is NULL when none has.
 	Files []DataFile `json:"files,omitempty"`
 	// Deletion names the deletion bitmap, by rows of the fragment; nil when no row is
 	// deleted, or all are.

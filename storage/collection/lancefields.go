@@ -1,6 +1,8 @@
 package collection
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/loamdb/loam/internal/schema"
@@ -10,27 +12,50 @@ import (
 
 // lanceStride is the number of Lance field ids that belong to a field: those of the
 // field with the id n begin at 8n, and are never another field's. Those below 8 are
-// the system columns', in their order.
+// the system columns', by their place among lanceSystem.
 const lanceStride = 8
 
-// lanceColumns are the columns of the collection's Lance dataset, and the Lance field
-// ids of them and of what is in them, in pre-order.
-func lanceColumns(obj *schema.Object) (*arrow.Schema, []int32) {
-	fields := []arrow.Field{
-		{Name: string(schema.ColPK), Type: arrow.BinaryTypes.String},
-		{Name: string(schema.ColSource), Type: arrow.BinaryTypes.LargeBinary, Nullable: true},
-		{Name: string(schema.ColPartition), Type: arrow.PrimitiveTypes.Int32},
-		{Name: string(schema.ColOffset), Type: arrow.PrimitiveTypes.Int64},
+var lanceSystem = []colRef{pkRef, sourceRef, partitionRef, offsetRef}
+
+// lanceRefs are the columns of the collection's Lance dataset.
+func lanceRefs(obj *schema.Object) []colRef {
+	out := slices.Clone(lanceSystem)
+	for _, f := range vectorFields(obj) {
+		out = append(out, fieldRef(obj, f))
 	}
-	ids := []int32{0, 1, 2, 3}
-	for _, f := range obj.Fields {
-		if !source.Outside(f.Type) {
-			continue
+	return out
+}
+
+// lanceID is the Lance field id of a column; what is in it has the next ones.
+func (c colRef) lanceID() int32 {
+	if c.field >= 0 {
+		return lanceStride * c.id
+	}
+	return int32(slices.IndexFunc(lanceSystem, func(s colRef) bool { return s.sys == c.sys }))
+}
+
+// inLanceFile reports whether the file has the column, and no later file of the
+// fragment replaces it there.
+func (c colRef) inLanceFile(ids []int32) bool {
+	first, n := c.lanceID(), int32(1)
+	if c.field >= 0 {
+		n = lanceStride
+	}
+	return slices.ContainsFunc(ids, func(id int32) bool { return id >= first && id < first+n })
+}
+
+// lanceSchema is the schema of columns in Lance, and the Lance field ids of them and
+// of what is in them, in pre-order.
+func lanceSchema(cols []colRef) (*arrow.Schema, []int32) {
+	fields := make([]arrow.Field, len(cols))
+	var ids []int32
+	for i, c := range cols {
+		fields[i] = arrow.Field{Name: c.name, Type: c.t.Arrow(), Nullable: c.wide()}
+		if c.sys == schema.ColSource {
+			fields[i].Type = arrow.BinaryTypes.LargeBinary
 		}
-		column := arrow.Field{Name: f.Name, Type: f.Type.Arrow(), Nullable: true}
-		fields = append(fields, column)
-		for i := range lanceNodes(column.Type) {
-			ids = append(ids, lanceStride*f.ID+i)
+		for k := range lanceNodes(fields[i].Type) {
+			ids = append(ids, c.lanceID()+k)
 		}
 	}
 	return arrow.NewSchema(fields, nil), ids
@@ -53,7 +78,7 @@ func lanceNodes(t arrow.DataType) int32 {
 
 // lanceFields is the schema of the collection's Lance dataset.
 func lanceFields(obj *schema.Object) ([]lance.Field, error) {
-	columns, ids := lanceColumns(obj)
+	columns, ids := lanceSchema(lanceRefs(obj))
 	return lance.FieldsOf(columns, ids)
 }
 

@@ -43,7 +43,8 @@ func (v *view) findKeys(ctx context.Context, want map[string][]int, put func(*vi
 
 // Patch makes log rows that change some fields of documents: values has one
 // vector a field with a row a key, nil where the field keeps its value. All keys
-// must be live in the snapshot, and key fields do not change.
+// must be live in the snapshot, and key fields do not change. The rows are for
+// [Collection.AppendIf] with the snapshot.
 func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vector) (*Rows, error) {
 	n := len(keys)
 	for i := range s.obj.Fields {
@@ -70,6 +71,7 @@ func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vecto
 		return nil, err
 	}
 	r := &Rows{Cols: make([]*vec.Vector, len(s.obj.Fields)), built: s.obj}
+	set := setOf(s.obj, values)
 	for _, f := range vectorFields(s.obj) {
 		if r.Cols[f] = values[f]; values[f] == nil {
 			if r.Cols[f], err = search.gather(ctx, fieldRef(s.obj, f), at); err != nil {
@@ -79,13 +81,16 @@ func (s *Snapshot) Patch(ctx context.Context, keys []string, values []*vec.Vecto
 	}
 	x := source.NewExtractor(s.obj)
 	for i := range keys {
-		doc, err := x.Patch(docs.Strings.At(i), values, i)
-		if err != nil {
-			return nil, rowError(err, i)
+		doc := docs.Strings.Bytes(i)
+		if set == 0 {
+			if doc, err = x.Patch(docs.Strings.At(i), values, i); err != nil {
+				return nil, rowError(err, i)
+			}
 		}
 		r.Keys = append(r.Keys, keys[i])
 		r.Sources = append(r.Sources, doc)
 		r.Delete = append(r.Delete, false)
+		r.sets = append(r.sets, set)
 	}
 	return r, nil
 }

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"math/rand"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/loamdb/loam/internal/expr"
+	"github.com/loamdb/loam/internal/plan"
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/lance"
 )
 
 // withVectors is the object after ALTER … ADD of two vector columns.
@@ -62,17 +66,23 @@ func randomVector(r *rand.Rand, t types.Type) vec.Value {
 // TestPatchesDoNotDependOnLayout applies one history of upserts, deletes and patches,
 // some of all rows, with an ALTER in its midst, to a node that keeps all in the tail
 // and to one that applies, merges and restarts at random. Every answer is the same,
-// and what was pinned on the way stays as it was.
+// what a Lance client reads of the files too, and what was pinned on the way stays as
+// it was.
 func TestPatchesDoNotDependOnLayout(t *testing.T) {
-	for seed := range int64(6) {
+	stayed, several := 0, 0
+	for seed := range int64(8) {
 		for _, partitions := range []int{1, 3} {
 			t.Run(fmt.Sprintf("seed=%d/partitions=%d", seed, partitions), func(t *testing.T) {
 				p := &patchRun{t: t, r: rand.New(rand.NewSource(seed)), live: map[string]bool{}}
-				opt := Options{MaxSplits: 3}
+				opt := Options{MaxSplits: 3, MinFragment: someFragmentStays(p.r)}
 				p.tail, p.mixed = newBench(t, docsObject(partitions), opt), newBench(t, docsObject(partitions), opt)
 				p.run()
+				stayed, several = stayed+p.stayed, several+p.several
 			})
 		}
+	}
+	if stayed < 20 || several < 5 {
+		t.Errorf("rows stayed in place %d times, in segments of several fragments %d times: too few to prove anything", stayed, several)
 	}
 }
 
@@ -82,6 +92,9 @@ type patchRun struct {
 	tail, mixed *bench
 	live        map[string]bool
 	past        []pastAnswer
+	// stayed counts applies that gave a fragment another file, several those of them
+	// to a segment of several fragments.
+	stayed, several int
 }
 
 // pastAnswer is what a version of the mixed node had to say.
@@ -184,7 +197,7 @@ func (p *patchRun) move() {
 	ctx := context.Background()
 	switch p.r.Intn(5) {
 	case 0, 1:
-		p.mixed.must(p.mixed.c.Apply(ctx, nil))
+		p.apply()
 	case 2:
 		p.mixed.must(p.mixed.c.Merge(ctx, nil))
 	case 3:
@@ -197,11 +210,95 @@ func (p *patchRun) move() {
 	}
 }
 
+// apply counts what stays in place.
+func (p *patchRun) apply() {
+	p.t.Helper()
+	before := map[string]bool{}
+	for _, s := range p.mixed.c.st.manifest.Segments {
+		before[s.SplitKey] = true
+	}
+	p.mixed.must(p.mixed.c.Apply(context.Background(), nil))
+	for _, s := range p.mixed.c.st.manifest.Segments {
+		if before[s.SplitKey] || !slices.ContainsFunc(s.Fragments, func(f Fragment) bool { return len(f.Files) > 1 }) {
+			continue
+		}
+		p.stayed++
+		if len(s.Fragments) > 1 {
+			p.several++
+		}
+	}
+}
+
+// files compares what a Lance client reads with the snapshot without its tail.
+func (p *patchRun) files(when string) {
+	p.t.Helper()
+	b, ctx := p.mixed, context.Background()
+	version := b.strong().Version()
+	if version == 0 || b.c.LanceBehind() {
+		return
+	}
+	snap, err := b.c.Version(ctx, version)
+	b.must(err)
+	n := &plan.Scan{Object: snap.obj, Limit: plan.NoLimit}
+	for i, ref := range lanceRefs(snap.obj) {
+		n.Cols = append(n.Cols, plan.ScanColumn{Column: plan.Column{ID: expr.ColumnID(i + 1), Name: ref.name, Type: ref.t}, Field: ref.name})
+	}
+	scan, err := snap.Scan(testEnv(), n)
+	b.must(err)
+	var want []string
+	for c, err := scan.Next(ctx); c != nil; c, err = scan.Next(ctx) {
+		b.must(err)
+		want = append(want, render(c)...)
+	}
+	table, err := lance.OpenTable(ctx, lanceStore{b.deps.Objects, datasetKey(b.obj)}, lance.At{Version: snap.manifest.LanceVersion})
+	b.must(err)
+	var got []string
+	for i := range table.Fragments() {
+		got = append(got, p.fragment(table, i, lanceRefs(snap.obj))...)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		p.t.Fatalf("%s: the files differ from the rows\n%s", when, firstDifference(strings.Join(want, "\n"), strings.Join(got, "\n")))
+	}
+	for i := range snap.manifest.Segments {
+		b.must(VerifySplit(ctx, b.deps.Objects, snap.manifest, &snap.manifest.Segments[i]))
+	}
+	for _, o := range snap.manifest.Objects() {
+		if o.Kind == DataObject {
+			b.must(VerifyData(ctx, b.deps.Objects, snap.manifest, o))
+		}
+	}
+	b.must(VerifyLance(ctx, b.deps.Objects, snap.manifest))
+}
+
+func (p *patchRun) fragment(table *lance.Table, i int, refs []colRef) []string {
+	p.t.Helper()
+	var columns []int
+	for _, ref := range refs {
+		columns = append(columns, table.Schema().FieldIndices(ref.name)...)
+	}
+	f, err := table.OpenFragment(context.Background(), i, columns)
+	p.mixed.must(err)
+	defer func() { _ = f.Close() }()
+	rec, err := f.Read(context.Background(), 0, f.Rows())
+	p.mixed.must(err)
+	defer rec.Release()
+	c := &vec.Chunk{N: int(rec.NumRows())}
+	for k, ref := range refs {
+		v, err := vec.FromArrow(rec.Column(k), ref.t)
+		p.mixed.must(err)
+		c.Cols = append(c.Cols, v)
+	}
+	return render(c)
+}
+
 func (p *patchRun) compare(when string) {
 	p.t.Helper()
 	if want, got := answers(p.t, p.tail.strong()), answers(p.t, p.mixed.strong()); want != got {
 		p.t.Fatalf("%s: answers differ\n%s", when, firstDifference(want, got))
 	}
+	p.files(when)
 	for _, past := range p.past {
 		snap, err := p.mixed.c.Version(context.Background(), past.version)
 		p.mixed.must(err)

@@ -33,6 +33,9 @@ type Rows struct {
 	// A number below 0 does so for its row.
 	To []int32
 
+	// sets says which rows change vectors alone; nil when none does. It goes with built.
+	sets []vectorSet
+
 	// typed holds the fields that lie in Sources, nil where absent, as the
 	// extractor reads them back; nil when that is not known. It goes with the
 	// object's schema version.
@@ -49,7 +52,7 @@ func (r *Rows) fit(obj *schema.Object) (*Rows, error) {
 		return r, nil
 	}
 	k := *r
-	k.built, k.typed = obj, nil
+	k.built, k.typed, k.sets = obj, nil, nil
 	k.Cols = make([]*vec.Vector, len(obj.Fields))
 	n := r.tableRows()
 	for i, f := range obj.Fields {
@@ -103,16 +106,24 @@ const (
 	payloadTable     = 'T'
 )
 
+// The flags of a document record.
+const (
+	recordUpsert = 0
+	recordDelete = 1
+	recordPatch  = 2 // changes the vectors with vectorChanged alone
+)
+
 // Vector tags in a document record.
 const (
-	vectorNull   = 0
-	vectorDense  = 1
-	vectorSparse = 2
+	vectorNull    = 0
+	vectorDense   = 1
+	vectorSparse  = 2
+	vectorChanged = 0x80 // in a patch, beside one of the others
 )
 
 // encodeDocuments writes rows [from, to) as a log payload: kind, number of
-// vector fields and their ids, record count, then per record a flag byte (1 =
-// delete), key, and unless deleted source and vectors.
+// vector fields and their ids, record count, then per record a flag byte, key,
+// and unless deleted source and vectors.
 func encodeDocuments(obj *schema.Object, r *Rows, pick []int) []byte {
 	fields := vectorFields(obj)
 	b := append(make([]byte, 0, documentsSize(obj, r, pick, fields)), payloadDocuments)
@@ -122,9 +133,12 @@ func encodeDocuments(obj *schema.Object, r *Rows, pick []int) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(len(pick)))
 	for _, i := range pick {
-		flag := byte(0)
-		if r.Delete[i] {
-			flag = 1
+		set, flag := setAt(r.sets, i), byte(recordUpsert)
+		switch {
+		case r.Delete[i]:
+			flag = recordDelete
+		case set != 0:
+			flag = recordPatch
 		}
 		b = append(b, flag)
 		b = appendBytes(b, r.Keys[i])
@@ -132,8 +146,11 @@ func encodeDocuments(obj *schema.Object, r *Rows, pick []int) []byte {
 			continue
 		}
 		b = appendBytes(b, r.Sources[i])
-		for _, f := range fields {
-			b = appendVector(b, r.Cols[f], i)
+		for number, f := range fields {
+			at := len(b)
+			if b = appendVector(b, r.Cols[f], i); set.has(number) {
+				b[at] |= vectorChanged
+			}
 		}
 	}
 	return b
@@ -240,6 +257,7 @@ type records struct {
 	obj    *schema.Object // the schema version that cols follow
 	keys   []string
 	del    []bool
+	sets   []vectorSet   // one a record, or nil when none changes vectors alone
 	cols   []*vec.Vector // one a field of the object, all records (NULL rows for deletes)
 	source *vec.Vector   // collections only
 }
@@ -312,8 +330,9 @@ func decodeDocuments(obj *schema.Object, payload []byte) (*records, error) {
 	}
 	out := &records{obj: obj, cols: newColumns(obj, int(n)), source: vec.New(types.Of(types.Binary), int(n))}
 	x := source.NewExtractor(obj)
+	number := vectorNumbers(obj)
 	for i := range n {
-		if err := decodeDocument(obj, r, ids, x, out); err != nil {
+		if err := decodeDocument(obj, r, ids, number, x, out); err != nil {
 			return nil, err
 		}
 		if r.bad {
@@ -326,11 +345,15 @@ func decodeDocuments(obj *schema.Object, payload []byte) (*records, error) {
 // alias is b as a string, for as long as b is not changed.
 func alias(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-func decodeDocument(obj *schema.Object, r *reader, ids []int, x *source.Extractor, out *records) error {
-	del := r.byte() == 1
+func decodeDocument(obj *schema.Object, r *reader, ids []int, number map[int]int, x *source.Extractor, out *records) error {
+	flag := r.byte()
+	if flag > recordPatch {
+		return fail.New(fail.Corrupt, "log payload of %s has a record of the unknown kind %d", obj.Name, flag)
+	}
 	out.keys = append(out.keys, string(r.take(r.uvarint())))
-	out.del = append(out.del, del)
-	if del {
+	out.del = append(out.del, flag == recordDelete)
+	out.sets = append(out.sets, 0)
+	if flag == recordDelete {
 		for _, c := range out.cols {
 			c.AppendNull()
 		}
@@ -346,12 +369,18 @@ func decodeDocument(obj *schema.Object, r *reader, ids []int, x *source.Extracto
 		return fail.Wrap(fail.Corrupt, err, "log payload of %s", obj.Name)
 	}
 	out.source.Append(vec.Value{Type: out.source.Type, Str: doc})
+	n := len(out.keys)
 	for _, f := range ids {
-		if err := decodeVector(obj, r, f, out); err != nil {
+		tag := r.byte()
+		if tag&vectorChanged != 0 && flag == recordPatch {
+			if tag &^= vectorChanged; f >= 0 {
+				out.sets[n-1] |= 1 << number[f]
+			}
+		}
+		if err := decodeVector(obj, r, tag, f, out); err != nil {
 			return err
 		}
 	}
-	n := len(out.keys)
 	for i, f := range obj.Fields {
 		if source.Outside(f.Type) && out.cols[i].N < n {
 			out.cols[i].AppendNull()
@@ -360,9 +389,9 @@ func decodeDocument(obj *schema.Object, r *reader, ids []int, x *source.Extracto
 	return nil
 }
 
-// decodeVector reads one vector of field f; f < 0 is a field that is gone.
-func decodeVector(obj *schema.Object, r *reader, f int, out *records) error {
-	tag := r.byte()
+// decodeVector reads what follows the tag of a vector of field f; f < 0 is a field
+// that is gone.
+func decodeVector(obj *schema.Object, r *reader, tag byte, f int, out *records) error {
 	if tag != vectorNull && f < 0 {
 		return fail.New(fail.Corrupt, "log payload of %s has a vector of an unknown field", obj.Name)
 	}
@@ -394,6 +423,15 @@ func decodeVector(obj *schema.Object, r *reader, f int, out *records) error {
 		return fail.New(fail.Corrupt, "log payload of %s: vector tag %d", obj.Name, tag)
 	}
 	return nil
+}
+
+// vectorNumbers are the numbers of the vector fields, by position.
+func vectorNumbers(obj *schema.Object) map[int]int {
+	out := map[int]int{}
+	for number, f := range vectorFields(obj) {
+		out[f] = number
+	}
+	return out
 }
 
 func fieldByID(obj *schema.Object, id int32) int {

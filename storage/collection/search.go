@@ -350,8 +350,8 @@ func (v *view) scanVectors(ctx context.Context, q *dense.Query, ref colRef, allo
 		if err != nil {
 			return err
 		}
-		if col == nil {
-			return nil
+		if col == nil { // the next fragment may have the column
+			continue
 		}
 		from := chunk * vec.ChunkRows
 		excluded := v.excluded

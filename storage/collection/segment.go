@@ -158,7 +158,7 @@ func (b *segmentBuilder) open(ctx context.Context, sources []rowSource, fresh bo
 	if err := b.openSplit(ctx); err != nil || !fresh || b.obj.Kind != schema.Collection {
 		return err
 	}
-	b.data, err = b.c.newDataWriter(ctx, b.obj)
+	b.data, err = b.c.newDataWriter(ctx, b.obj, lanceRefs(b.obj))
 	return err
 }
 

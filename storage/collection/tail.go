@@ -44,6 +44,7 @@ type tailBlock struct {
 	source *vec.Vector
 	keys   []string
 	ts     []int64
+	sets   []vectorSet // of collections
 }
 
 // hit says that row by superseded row of a target.
@@ -207,6 +208,11 @@ func (b *tailBlock) add(rec *records, from, to int, ts int64) {
 	b.keys = append(b.keys, rec.keys[from:to]...)
 	for range to - from {
 		b.ts = append(b.ts, ts)
+	}
+	if b.source != nil {
+		for i := from; i < to; i++ {
+			b.sets = append(b.sets, setAt(rec.sets, i))
+		}
 	}
 }
 

@@ -31,6 +31,11 @@ func Concat(a, b *Rows) (*Rows, error) {
 		Keys: slices.Concat(a.Keys, b.Keys), Sources: slices.Concat(a.Sources, b.Sources),
 		Delete: slices.Concat(a.Delete, b.Delete), Cols: make([]*vec.Vector, len(a.Cols)), built: a.built,
 	}
+	for _, r := range []*Rows{a, b} {
+		for i := range r.Keys {
+			out.sets = append(out.sets, setAt(r.sets, i))
+		}
+	}
 	for i := range out.Cols {
 		if a.Cols[i] == nil && b.Cols[i] == nil {
 			continue

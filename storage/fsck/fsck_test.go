@@ -101,6 +101,41 @@ func (g *rig) write(c *collection.Collection, n int) {
 	g.must(err)
 }
 
+// patch gives all documents another vector; they stay where they are.
+func (g *rig) patch(c *collection.Collection) {
+	g.t.Helper()
+	snap, err := c.Strong(g.ctx)
+	g.must(err)
+	var keys []string
+	all := make([]string, 30)
+	for i := range all {
+		all[i] = fmt.Sprint("k", i)
+	}
+	has, err := snap.Has(g.ctx, all)
+	g.must(err)
+	emb := vec.New(types.VectorOf(2), len(all))
+	for i, ok := range has {
+		if ok {
+			keys = append(keys, all[i])
+			emb.Append(vec.VectorValue([]float32{g.r.Float32(), 2}))
+		}
+	}
+	rows, err := snap.Patch(g.ctx, keys, []*vec.Vector{nil, nil, emb})
+	g.must(err)
+	_, err = c.AppendIf(g.ctx, rows, snap)
+	g.must(err)
+	g.must(c.Apply(g.ctx, nil))
+	snap, err = c.Strong(g.ctx)
+	g.must(err)
+	infos, err := snap.FragmentInfos()
+	g.must(err)
+	for _, f := range infos {
+		if len(f.Files) != 2 {
+			g.t.Errorf("fragment %d has the files %q: nothing was patched in place", f.ID, f.Files)
+		}
+	}
+}
+
 func (g *rig) tag(c *collection.Collection, name string) {
 	g.t.Helper()
 	obj := c.Object()
@@ -111,8 +146,8 @@ func (g *rig) tag(c *collection.Collection, name string) {
 	g.must(err)
 }
 
-// history makes a store with everything that fsck reads: versions with deletions
-// and merges, released ones with a tag, a log with an index object, an empty
+// history makes a store with everything that fsck reads: versions with deletions,
+// merges and vectors patched in place, released ones with a tag, a log with an index object, an empty
 // collection, a dropped one.
 func (g *rig) history() {
 	a, b, gone := g.create(docs("a", 2)), g.create(numbers("b")), g.create(docs("gone", 1))
@@ -129,6 +164,7 @@ func (g *rig) history() {
 			g.tag(a, "eval")
 		}
 	}
+	g.patch(a)
 	h, _, _, err := g.deps.Meta.Heads(g.ctx, a.Object().ID)
 	g.must(err)
 	g.must(g.deps.Meta.ReleaseManifests(g.ctx, a.Object().ID, h.Version-3))
