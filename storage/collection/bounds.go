@@ -3,6 +3,7 @@ package collection
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/types"
@@ -36,6 +37,7 @@ const (
 	compares boundTest = iota
 	isNull
 	isNotNull
+	begins // with the text
 )
 
 // boundOf reads a conjunct: a column compared with constants of its type, or with NULL.
@@ -55,8 +57,28 @@ func boundOf(e expr.Expr, refs map[expr.ColumnID]colRef) (bound, bool) {
 			b.test = isNotNull
 		}
 		return b, true
+	case *expr.Call:
+		return beginning(x, refs)
 	}
 	return bound{}, false
+}
+
+// beginning reads LIKE and starts_with: what stands before the first special character
+// of a pattern.
+func beginning(call *expr.Call, refs map[expr.ColumnID]colRef) (bound, bool) {
+	if len(call.Args) != 2 || call.Fn.Name != "like" && call.Fn.Name != "starts_with" {
+		return bound{}, false
+	}
+	col, okCol := call.Args[0].(*expr.Column)
+	k, okVal := call.Args[1].(*expr.Const)
+	if !okCol || !okVal || col.T.Kind != types.Text || k.Value.Null {
+		return bound{}, false
+	}
+	prefix := k.Value
+	if i := strings.IndexAny(prefix.Str, `%_\`); i >= 0 && call.Fn.Name == "like" {
+		prefix.Str = prefix.Str[:i]
+	}
+	return bound{col: refs[col.ID], test: begins, vals: []vec.Value{prefix}}, true
 }
 
 func comparison(cmp *expr.Compare, refs map[expr.ColumnID]colRef) (bound, bool) {
@@ -120,11 +142,15 @@ func (b *bound) excludes(z zone) bool {
 	case z.counted && z.nulls == z.rows:
 		return true
 	}
-	return b.test == compares && z.known && b.outside(z)
+	return b.test != isNotNull && z.known && b.outside(z)
 }
 
 func (b *bound) outside(z zone) bool {
-	switch val := b.vals[0]; b.op {
+	val := b.vals[0]
+	if b.test == begins {
+		return z.hi.Str < val.Str || z.lo.Str > val.Str && !strings.HasPrefix(z.lo.Str, val.Str)
+	}
+	switch b.op {
 	case expr.Eq:
 		at, _ := slices.BinarySearchFunc(b.vals, z.lo, func(v, lo vec.Value) int {
 			if column.Less(v, lo) {

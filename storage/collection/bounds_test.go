@@ -7,6 +7,7 @@ import (
 	"math/rand"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
@@ -66,6 +67,18 @@ func boundedValue(r *rand.Rand, t types.Type, place int) vec.Value {
 	return v
 }
 
+// The functions of the names, as far as patterns without special characters go, of
+// which LIKE is given the beginning of a longer one.
+var (
+	startsWith = &expr.ScalarFunc{Name: "starts_with", Eval: func(_ *expr.Env, args []*vec.Vector, n int, out *vec.Vector) error {
+		for i := range n {
+			out.Bools[i] = strings.HasPrefix(args[0].Value(i).Str, args[1].Value(i).Str)
+		}
+		return nil
+	}}
+	likeBeginning = &expr.ScalarFunc{Name: "like", Eval: startsWith.Eval}
+)
+
 // boundedPredicate is a random condition over one column.
 func boundedPredicate(r *rand.Rand, c plan.ScanColumn) expr.Expr {
 	value := func() expr.Expr {
@@ -75,6 +88,14 @@ func boundedPredicate(r *rand.Rand, c plan.ScanColumn) expr.Expr {
 		return &expr.Const{Value: boundedValue(r, c.Type, r.Intn(9)-2)}
 	}
 	switch r.Intn(6) {
+	case 5:
+		if c.Type.Kind == types.Text {
+			text := boundedValue(r, c.Type, r.Intn(9)-2)
+			text.Str = text.Str[:r.Intn(len(text.Str)+1)]
+			if fn := []*expr.ScalarFunc{startsWith, likeBeginning}[r.Intn(2)]; utf8.ValidString(text.Str) {
+				return &expr.Call{Fn: fn, T: types.Of(types.Boolean), Args: []expr.Expr{c.Ref(), &expr.Const{Value: text}}}
+			}
+		}
 	case 0:
 		return &expr.IsNull{Arg: c.Ref(), Negate: r.Intn(2) == 0}
 	case 1:

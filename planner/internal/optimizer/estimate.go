@@ -1,7 +1,10 @@
 package optimizer
 
 import (
+	"cmp"
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/loamdb/loam/internal/expr"
 	"github.com/loamdb/loam/internal/plan"
@@ -25,6 +28,8 @@ type estimator struct {
 	stats   Stats
 	objects map[uint64]ObjectStats
 	known   map[plan.Node]estimate
+	// relations counts those that have a number.
+	relations int
 }
 
 func newEstimator(stats Stats) *estimator {
@@ -123,9 +128,10 @@ func (e *estimator) projected(x *plan.Project) estimate {
 func (e *estimator) aggregated(x *plan.Aggregate) estimate {
 	in := e.of(x.Input)
 	out := estimate{rows: in.groups(x.Groups), cols: map[expr.ColumnID]column{}}
+	from := e.relation()
 	for _, g := range x.Groups {
 		c := in.value(g.Expr)
-		c.base, c.distinct = out.rows, min(c.distinct, out.rows)
+		c.base, c.distinct, c.from = out.rows, min(c.distinct, out.rows), from
 		if len(x.Groups) == 1 {
 			c.distinct, c.known = out.rows, true
 		}
@@ -179,24 +185,47 @@ func (e *estimator) join(x *plan.Join) estimate {
 }
 
 // keysSelectivity is the part of all pairs of rows whose keys are equal. Each value
-// of the side with fewer is taken to be among those of the other.
+// of the side with fewer is taken to be among those of the other. Of several keys each
+// next one counts by the root of its values only, since they seldom have nothing to do
+// with each other; and the keys of one relation have together no more values than rows.
 func keysSelectivity(l, r *estimate, keys []plan.EquiKey) float64 {
-	part, pairs, most := 1.0, 1.0, 0.0
+	part := 1.0
+	domains := make([]float64, len(keys))
+	left, right := side{}, side{}
 	for i, k := range keys {
 		a, b := l.value(k.Left), r.value(k.Right)
-		pairs *= domain(a, b)
+		domains[i] = max(1, domain(a, b))
 		if !k.NullSafe {
 			part *= (1 - a.nulls) * (1 - b.nulls)
 		}
-		if base := min(a.base, b.base); i == 0 || base > most {
-			most = base
-		}
+		left.add(a, i)
+		right.add(b, i)
 	}
-	if len(keys) > 1 {
-		// Together the keys have no more values than the smaller side has rows.
-		pairs = min(pairs, max(1, most))
+	slices.SortFunc(domains, func(a, b float64) int { return cmp.Compare(b, a) })
+	pairs, power := 1.0, 1.0
+	for _, d := range domains {
+		pairs *= math.Pow(d, power)
+		power /= 2
 	}
-	return part / max(1, pairs)
+	if len(keys) > 1 && left.from != 0 && right.from != 0 {
+		pairs = min(pairs, max(1, min(left.base, right.base)))
+	}
+	return part / pairs
+}
+
+// side is the relation that all keys of one side of a join come from; 0 for several.
+type side struct {
+	from int
+	base float64
+}
+
+func (s *side) add(c column, i int) {
+	switch {
+	case i == 0:
+		s.from, s.base = c.from, c.base
+	case s.from != c.from:
+		s.from = 0
+	}
 }
 
 // domain is the number of values that two sides of an equality have together. Where

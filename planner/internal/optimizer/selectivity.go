@@ -18,6 +18,9 @@ const (
 	nullPart   = 0.1
 	otherPart  = 0.5
 	mostOfList = 0.8
+	// beginPart is the least that a prefix leaves: texts are not spread evenly, and
+	// those that are asked for are common ones.
+	beginPart = 0.01
 )
 
 // filtered is the estimate of the rows that pass a condition, or of all for nil.
@@ -231,7 +234,10 @@ func (c *column) prefixPart(prefix, rest string) float64 {
 	part := callPart
 	if from, ok := c.below(vec.Text(prefix)); ok {
 		to, _ := c.below(vec.Text(prefix + "\U0010FFFF"))
-		part = max(one, (1-c.nulls)*(to-from))
+		if to <= from {
+			return 0
+		}
+		part = max(one, (1-c.nulls)*max(beginPart, to-from))
 	}
 	if rest != "%" {
 		part = max(one, part*callPart)

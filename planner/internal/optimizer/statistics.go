@@ -41,7 +41,9 @@ type column struct {
 	// the relation that the column comes from.
 	distinct, base float64
 	known          bool
-	nulls          float64
+	// from numbers the relation; 0: none, or several.
+	from  int
+	nulls float64
 	// nullsKnown says that nulls is not a mere default.
 	nullsKnown bool
 	min, max   vec.Value // both NULL: not known
@@ -70,10 +72,19 @@ func (e *estimator) scanned(x *plan.Scan) estimate {
 		rows = max(1, st.Rows)
 	}
 	out := estimate{rows: rows, cols: map[expr.ColumnID]column{}}
+	from := e.relation()
 	for _, c := range x.Cols {
-		out.cols[c.ID] = fieldColumn(x.Object, c.Field, st, rows)
+		col := fieldColumn(x.Object, c.Field, st, rows)
+		col.from = from
+		out.cols[c.ID] = col
 	}
 	return out
+}
+
+// relation is a number for columns that come from one relation.
+func (e *estimator) relation() int {
+	e.relations++
+	return e.relations
 }
 
 // fieldColumn is a field or system column of an object with so many rows.
@@ -96,29 +107,34 @@ func fieldColumn(obj *schema.Object, name string, st ObjectStats, rows float64) 
 	return out
 }
 
-// value is what is guessed of an expression over the rows of an estimate: a
-// function of one column has at most its values.
+// value is what is guessed of an expression over the rows of an estimate. Of a cast
+// column it is the number of values, of a function nothing.
 func (s *estimate) value(e expr.Expr) column {
 	switch x := e.(type) {
 	case *expr.Column:
 		if c, ok := s.cols[x.ID]; ok {
 			return c
 		}
-		return unknownColumn(s.rows)
+	case *expr.Cast:
+		c := s.value(x.Arg)
+		c.min, c.max = noValue, noValue
+		return c
 	case *expr.Const, *expr.Param:
 		return column{distinct: 1, base: 1, known: true, min: noValue, max: noValue}
 	}
-	read := reads(e)
-	if len(read) != 1 || expr.HasVolatile(e) {
-		return unknownColumn(s.rows)
-	}
-	out := unknownColumn(s.rows)
-	for id := range read {
-		if c, ok := s.cols[id]; ok {
-			out.distinct, out.base, out.known = c.distinct, c.base, c.known
+	return unknownColumn(s.rows)
+}
+
+// most is the number of values that an expression can have: a function of one column
+// has at most that column's. False where it is not known.
+func (s *estimate) most(e expr.Expr) (column, bool) {
+	c := s.value(e)
+	if read := reads(e); !c.known && len(read) == 1 && !expr.HasVolatile(e) {
+		for id := range read {
+			c = s.cols[id]
 		}
 	}
-	return out
+	return c, c.known
 }
 
 // groups is the number of different rows of some expressions.
@@ -128,8 +144,8 @@ func (s *estimate) groups(keys []plan.NamedExpr) float64 {
 	}
 	n, guessed := 1.0, false
 	for _, k := range keys {
-		c := s.value(k.Expr)
-		if !c.known {
+		c, ok := s.most(k.Expr)
+		if !ok {
 			guessed = true
 			continue
 		}
