@@ -1,6 +1,7 @@
 package column
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -166,6 +167,42 @@ func TestTextBounds(t *testing.T) {
 	})
 	if floorText("a\xff") != nil || ceilText("a\xff") != nil {
 		t.Error("bytes that are no text bound a zone")
+	}
+}
+
+// TestStatisticsReadBack: what the stream says of a column is what the zone maps of the
+// stored section say, whatever JSON makes of them.
+func TestStatisticsReadBack(t *testing.T) {
+	text := types.Of(types.Text)
+	for seed := range int64(60) {
+		r := rand.New(rand.NewSource(seed))
+		v := vec.New(text, 0)
+		for range 1 + r.Intn(3) {
+			pool := [][]string{{""}, {"", "a"}, {"b", strings.Repeat("c", 70)}, {strings.Repeat(string(utf8.MaxRune), 20)}}[r.Intn(4)]
+			for range vec.ChunkRows {
+				if r.Intn(50) == 0 {
+					v.AppendNull()
+				} else {
+					v.Append(vec.Text(pool[r.Intn(len(pool))]))
+				}
+			}
+		}
+		w := NewWriter(v.N)
+		if err := w.Add("c", v); err != nil {
+			t.Fatal(err)
+		}
+		data, err := w.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sec, err := Open(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := statisticsOf(t, v), sec.Statistics("c")
+		if got.Nulls != want.Nulls || !bytes.Equal(got.Min, want.Min) || !bytes.Equal(got.Max, want.Max) {
+			t.Fatalf("seed %d: %d NULLs, %q to %q; stored %d, %q to %q", seed, got.Nulls, got.Min, got.Max, want.Nulls, want.Min, want.Max)
+		}
 	}
 }
 

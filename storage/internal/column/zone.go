@@ -83,7 +83,7 @@ func textZone(v *vec.Vector) (lo, hi []byte) {
 		return nil, nil
 	}
 	low, high := floorText(least), ceilText(most)
-	if low == nil || high == nil {
+	if low == nil || len(high) == 0 { // JSON would leave an empty bound out
 		return nil, nil
 	}
 	return low, high
