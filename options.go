@@ -21,6 +21,7 @@ var objectOptions = map[string]func(o *collection.Options, value string) error{
 	"batch_bytes":           func(o *collection.Options, v string) error { return readBytes(v, &o.ApplyBytes) },
 	"batch_rows":            func(o *collection.Options, v string) error { return readCount(v, &o.ApplyRows) },
 	"max_splits":            func(o *collection.Options, v string) error { return readCount(v, &o.MaxSplits) },
+	"min_fragment":          func(o *collection.Options, v string) error { return readBytes(v, &o.MinFragment) },
 	"max_unapplied_records": func(o *collection.Options, v string) error { return readBytes(v, &o.MaxUnappliedRecords) },
 	"max_unapplied_bytes":   func(o *collection.Options, v string) error { return readBytes(v, &o.MaxUnappliedBytes) },
 	"time_travel":           func(o *collection.Options, v string) error { return readPeriod(v, &o.TimeTravel) },
@@ -30,8 +31,11 @@ var objectOptions = map[string]func(o *collection.Options, value string) error{
 	"max_record_bytes":      func(o *collection.Options, v string) error { return readRecordBytes(v, &o.MaxRecordBytes) },
 }
 
-// streamOptions are those of objectOptions that only streams have.
-var streamOptions = []string{"retention", "retention_bytes", "max_record_bytes"}
+// onlyOf are those of objectOptions that one kind has.
+var onlyOf = map[string]schema.Kind{
+	"retention": schema.Stream, "retention_bytes": schema.Stream, "max_record_bytes": schema.Stream,
+	"min_fragment": schema.Collection,
+}
 
 // optionNames are the options that a kind has.
 func optionNames(kind schema.Kind) []string {
@@ -42,9 +46,7 @@ func optionNames(kind schema.Kind) []string {
 	case schema.Stream:
 		names = append(names, "key")
 	}
-	if kind != schema.Stream {
-		names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(streamOptions, n) })
-	}
+	names = slices.DeleteFunc(names, func(n string) bool { return onlyOf[n] != "" && onlyOf[n] != kind })
 	slices.Sort(names)
 	return names
 }
@@ -67,8 +69,9 @@ func (e *Engine) optionsOf(obj *schema.Object) (collection.Options, error) {
 		known := optionNames(obj.Kind)
 		if read == nil || !slices.Contains(known, strings.ToLower(name)) {
 			if read != nil {
-				return out, fail.New(fail.InvalidParameter, "%s %s: %s is an option of streams", obj.Kind, obj.Name, name).
-					WithHint("CREATE STREAM makes one.")
+				kind := onlyOf[strings.ToLower(name)]
+				return out, fail.New(fail.InvalidParameter, "%s %s: %s is an option of %ss", obj.Kind, obj.Name, name, kind).
+					WithHint("CREATE %s makes one.", strings.ToUpper(string(kind)))
 			}
 			return out, noOption(fmt.Sprintf("%s %s", obj.Kind, obj.Name), name, known)
 		}

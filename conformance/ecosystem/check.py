@@ -3,7 +3,8 @@
 Usage: check.py http://127.0.0.1:8816 [reader ...]
 
 Fills a collection over REST (several fragments, deletions, updates, NULLs, sparse
-vectors, columns that were added when most rows were there), takes the answer of SQL as the truth, and reads the same state from the
+vectors, columns that were added when most rows were there, fragments that merges
+left and such as they wrote), takes the answer of SQL as the truth, and reads the same state from the
 files: pinned by version, by tag, and through the tag's pointer dataset. Prints a
 line a reader, and the sum. Exits with 1 if a reader differs.
 """
@@ -14,6 +15,7 @@ import io
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 from typing import Any, Callable, Iterable
@@ -27,7 +29,7 @@ TAG = "eco-1.0"
 SETUP = [
     "DROP COLLECTION IF EXISTS eco",
     """CREATE COLLECTION eco (id TEXT PRIMARY KEY, title TEXT FULLTEXT 'english', n INT,
-       emb VECTOR(96) DISTANCE cosine, sp SPARSE VECTOR) WITH (partitions = 2)""",
+       emb VECTOR(96) DISTANCE cosine, sp SPARSE VECTOR) WITH (partitions = 2, min_fragment = '1KiB')""",
 ]
 
 
@@ -86,6 +88,19 @@ def fill(http: str) -> None:
     plan(http, {"tail": "wait"})
     sql(http, "UPDATE eco SET emb = NULL WHERE n % 4 = 1")
     plan(http, {"tail": "wait"})
+    merge(http)
+
+
+def merge(http: str) -> None:
+    """Writes small fragments until a merge has made one split of some of them."""
+    for i in range(6400, 9000, 50):
+        write(http, (document(k, 5) for k in range(i, i + 50)))
+        plan(http, {"tail": "wait"})
+        found = sql(http, "SELECT max(fragments) FROM system.segments WHERE name = 'eco' AND kind = 'split'").column(0)[0].as_py()
+        if found > 1:
+            return
+        time.sleep(0.1)
+    raise AssertionError("no split has several fragments")
 
 
 def normal(t: pa.Table) -> list[dict[str, Any]]:
