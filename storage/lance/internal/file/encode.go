@@ -27,13 +27,23 @@ func (s *segment) encode() (page, error) {
 		p.layout.Constant = &pb.ConstantLayout{Layers: s.layers}
 	case s.leaf.lists > 0 && s.visible == 0:
 		p = s.encodeHoles()
-	case s.zipped():
-		p, err = s.encodeZipped()
 	default:
-		p, err = s.encodeMiniBlock()
+		p, err = s.encodeValues()
 	}
 	p.rows = s.rows
 	return p, err
+}
+
+// encodeValues lays out a segment that has values.
+func (s *segment) encodeValues() (page, error) {
+	p, ok, err := s.dictionaryPage()
+	switch {
+	case ok || err != nil:
+		return p, err
+	case s.zipped():
+		return s.encodeZipped()
+	}
+	return s.encodeMiniBlock()
 }
 
 // longFixed is the width from which values (not vectors) are stored full-zip, as one

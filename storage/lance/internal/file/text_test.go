@@ -207,7 +207,11 @@ func drawLayout(l pb.PageLayout) string {
 	switch {
 	case l.MiniBlock != nil:
 		m := l.MiniBlock
-		return fmt.Sprintf("mini-block %s, %d items, layers %v", drawEncoding(m.Value), m.Items, m.Layers)
+		values := drawEncoding(m.Value)
+		if m.Dictionary != nil {
+			values += fmt.Sprintf(" into %d of %s", m.DictionaryItems, drawEncoding(m.Dictionary))
+		}
+		return fmt.Sprintf("mini-block %s, %d items, layers %v", values, m.Items, m.Layers)
 	case l.FullZip != nil:
 		z := l.FullZip
 		return fmt.Sprintf("full-zip %s, %d bits of levels, layers %v", drawEncoding(z.Value), z.BitsDef, z.Layers)
