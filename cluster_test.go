@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -426,6 +427,59 @@ func TestAKilledNode(t *testing.T) {
 	if got := b.ask("SELECT endpoint FROM system.nodes WHERE live"); !slices.Equal(got, []string{"grpc://b"}) {
 		t.Errorf("after a node has left in peace: %q", got)
 	}
+}
+
+// TestWhatNobodyAsksForIsLookedAfter: a node that starts releases, mirrors and collects
+// what no statement of it has named.
+func TestWhatNobodyAsksForIsLookedAfter(t *testing.T) {
+	c := newCluster(t)
+	c.gc = 10 * time.Second
+	a := c.join("a")
+	a.ask("CREATE NAMESPACE attic")
+	a.ask("CREATE COLLECTION attic.docs (id TEXT PRIMARY KEY, n INT) WITH (time_travel = '2s')")
+	id, err := strconv.ParseUint(a.ask("SELECT id FROM system.tables WHERE namespace = 'attic'")[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		a.ask("INSERT INTO attic.docs VALUES ('a', %d)", i)
+		a.ask("CREATE TAG t%d ON attic.docs WITH (expires_at => now() + interval '%d minutes')", i, 1+1000*(i/2))
+	}
+	keep := collection.MirrorKeys(id, "t2")
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.store.Delete(t.Context(), keep...); err != nil {
+		t.Fatal(err)
+	}
+	c.join("b")
+	c.until("tags expire and versions are released", func() bool {
+		root, err := c.meta.Root(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(root.Tags) == 1 && root.Tags[0].Name == "t2" && root.Head.Oldest == root.Head.Version
+	})
+	c.until("the mirrors of the tag that is left are there again", func() bool {
+		for _, key := range keep {
+			if _, err := c.store.Head(t.Context(), key); err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	c.until("no manifest is left but the head's", func() bool {
+		manifests := 0
+		for info, err := range object.All(t.Context(), c.store, collection.Prefix(id)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(info.Key, ".lman") {
+				manifests++
+			}
+		}
+		return manifests == 1
+	})
 }
 
 // TestAQuotaHoldsOnEveryNode: what one node writes, or allows, the others count.

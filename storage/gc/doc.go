@@ -3,8 +3,8 @@
 // what it says on real stores.
 //
 // In: the listing of an object's prefix, its root in the metastore, its
-// manifests. Out: keys to delete. It never reads a clock and never goes by the
-// age of a file. It imports metastore, object, collection.
+// manifests. Out: keys to delete, and the bytes that are kept, which the metastore
+// notes. It never reads a clock and never goes by the age of a file. It imports metastore, object, collection.
 //
 // # Why it is safe
 //
