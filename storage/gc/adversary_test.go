@@ -293,6 +293,13 @@ func (w *world) onlyKept(ctx context.Context, when string) {
 	if len(files) < len(want) {
 		w.fail("%s: %d files where %d are kept", when, len(files), len(want))
 	}
+	root, err := w.raw.Root(ctx, w.obj.ID)
+	if err == nil {
+		err = miscounted(ctx, w.mem, root)
+	}
+	if err != nil {
+		w.fail("%s: %v", when, err)
+	}
 }
 
 func TestAdversary(t *testing.T) {

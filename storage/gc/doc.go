@@ -4,7 +4,8 @@
 //
 // In: the listing of an object's prefix, its root in the metastore, its
 // manifests. Out: keys to delete, and the bytes that are kept, which the metastore
-// notes. It never reads a clock and never goes by the age of a file. It imports metastore, object, collection.
+// notes. It never reads a clock and never goes by the age of a file. It imports
+// metastore, object, collection.
 //
 // # Why it is safe
 //

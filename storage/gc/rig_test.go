@@ -169,9 +169,10 @@ func (g *rig) kept(id uint64) []string {
 	return out
 }
 
-// settled checks that the store has exactly what is kept.
+// settled checks that the store has exactly what is kept, and that it is counted.
 func (g *rig) settled(c *collection.Collection) {
 	g.t.Helper()
+	g.counted(c)
 	id := c.Object().ID
 	if got, want := g.files(id), g.kept(id); !slices.Equal(got, want) {
 		for _, key := range got {
