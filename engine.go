@@ -99,7 +99,8 @@ type Engine struct {
 
 	mu       sync.Mutex // guards the fields below
 	open     map[uint64]*collection.Collection
-	merging  int64 // bytes of the merges that run
+	opening  map[uint64]chan struct{} // objects that are being opened; closed when they are, or are not
+	merging  int64                    // bytes of the merges that run
 	lastTrim time.Duration
 	// lastRetain is when versions were last released.
 	lastRetain time.Duration
@@ -130,7 +131,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.setGCInterval(); err != nil {
 		return nil, err
 	}
-	e := &Engine{cfg: cfg, cache: collection.NewCache(cfg.CacheBytes), open: map[uint64]*collection.Collection{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
+	e := &Engine{cfg: cfg, cache: collection.NewCache(cfg.CacheBytes), open: map[uint64]*collection.Collection{}, opening: map[uint64]chan struct{}{}, memory: mem.New("process", cfg.QueryMemoryBytes)}
 	if err := e.openStores(ctx); err != nil {
 		e.closeStores()
 		return nil, err
@@ -261,25 +262,54 @@ func (e *Engine) Functions() []expr.FuncHelp {
 // collection returns the opened collection of an object, and hands it the newest
 // description.
 func (e *Engine) collection(ctx context.Context, obj *schema.Object) (*collection.Collection, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return nil, fail.New(fail.Unavailable, "the engine is closed")
+	for {
+		e.mu.Lock()
+		if e.closed {
+			e.mu.Unlock()
+			return nil, fail.New(fail.Unavailable, "the engine is closed")
+		}
+		if c := e.open[obj.ID]; c != nil {
+			e.mu.Unlock()
+			c.SetObject(obj)
+			return c, nil
+		}
+		other := e.opening[obj.ID]
+		if other == nil {
+			done := make(chan struct{})
+			e.opening[obj.ID] = done
+			e.mu.Unlock()
+			return e.openOne(ctx, obj, done)
+		}
+		e.mu.Unlock()
+		select {
+		case <-other: // it is open now, or whoever tried has failed
+		case <-ctx.Done():
+			return nil, fail.Ended(ctx, "the opening of "+obj.QualifiedName())
+		}
 	}
-	if c := e.open[obj.ID]; c != nil {
-		c.SetObject(obj)
-		return c, nil
-	}
+}
+
+// openOne opens an object, which takes as long as its store does: others wait for done,
+// and e.mu is not held.
+func (e *Engine) openOne(ctx context.Context, obj *schema.Object, done chan struct{}) (c *collection.Collection, err error) {
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.opening, obj.ID)
+		close(done)
+		switch {
+		case c != nil && err == nil && e.closed:
+			c.Close()
+			c, err = nil, fail.New(fail.Unavailable, "the engine is closed")
+		case c != nil && err == nil:
+			e.open[obj.ID] = c
+		}
+	}()
 	opt, err := e.optionsOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	c, err := collection.Open(ctx, e.deps(), obj, opt)
-	if err != nil {
-		return nil, err
-	}
-	e.open[obj.ID] = c
-	return c, nil
+	return collection.Open(ctx, e.deps(), obj, opt)
 }
 
 func (e *Engine) deps() collection.Deps {
@@ -303,9 +333,15 @@ func (e *Engine) byID(ctx context.Context, id uint64) (*collection.Collection, e
 func (e *Engine) forget(id uint64) {
 	e.quotas.again()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if c := e.open[id]; c != nil {
-		c.Close()
-		delete(e.open, id)
+	for other := e.opening[id]; other != nil; other = e.opening[id] {
+		e.mu.Unlock()
+		<-other
+		e.mu.Lock()
+	}
+	c := e.open[id]
+	delete(e.open, id)
+	e.mu.Unlock()
+	if c != nil {
+		c.Close() // waits for an apply that runs
 	}
 }

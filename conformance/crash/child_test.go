@@ -209,7 +209,9 @@ func (t *track) writes(ctx context.Context, e *loam.Engine, w int, acked func(st
 
 func (c *child) write(ctx context.Context, e *loam.Engine, w int, t *track) {
 	err := t.writes(ctx, e, w, func(st statement) { c.say("ack %d %d %d", w, st.number, st.rows) })
-	if err != nil && !fail.Is(err, fail.Unavailable) {
+	if fail.Is(err, fail.Unavailable) {
+		c.say("stopped %v", err) // a store that gives no answer ends a writer, and with all of them the load
+	} else if err != nil {
 		c.say("problem wrong %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -54,6 +55,24 @@ type killer struct {
 	tally tally
 	// heard takes what a child says of its work.
 	heard func(word, rest string)
+
+	mu    sync.Mutex // guards the fields below
+	last  string     // what the child said last
+	since time.Time
+}
+
+// saying notes what the child says.
+func (k *killer) saying(line string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.last, k.since = line, time.Now()
+}
+
+// stuck says that a child was not done, and what it did last.
+func (k *killer) stuck(o order) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.t.Errorf("the child was not done after %s, phase %q call %d; it said %.200q %s ago; its goroutines are on stderr", childPatience, o.Phase, o.Skip, k.last, time.Since(k.since).Round(time.Second))
 }
 
 func newKiller(t *testing.T) *killer {
@@ -117,12 +136,13 @@ func (k *killer) round(o order, wait time.Duration) {
 	defer func() { _ = ours.Close() }()
 	cmd.ExtraFiles = []*os.File{theirs}
 	started := time.Now()
+	k.saying("nothing")
 	if err := cmd.Start(); err != nil {
 		k.t.Fatal(err)
 	}
 	_ = theirs.Close()
 	kill := time.AfterFunc(childPatience, func() { // a child that never stops is a failure
-		k.t.Errorf("the child was not done after %s; its goroutines are on stderr", childPatience)
+		k.stuck(o)
 		_ = cmd.Process.Signal(syscall.SIGQUIT)
 	})
 	if o.Phase == "" && !o.VerifyOnly {
@@ -143,6 +163,7 @@ func (k *killer) follow(pipe *os.File, o order, started time.Time, kill func()) 
 	lines := bufio.NewScanner(pipe)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
+		k.saying(lines.Text())
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
 		case "open":
