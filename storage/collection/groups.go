@@ -13,9 +13,9 @@ import (
 	"github.com/loamdb/loam/storage/object"
 )
 
-// groupSize is the number of segments of a group, and maxInline the number below
-// which segments stay in the root: so a commit writes what changed and no more
-// than that of what did not.
+// groupSize is the number of fragments from which segments are a group, and maxInline
+// the number below which they stay in the root: so a commit writes what changed and
+// little of what did not.
 const (
 	groupSize = 64
 	maxInline = 96
@@ -95,9 +95,10 @@ func grouped(groups []Group) map[uint64]bool {
 // new ones for segments that would be too many in the root.
 func (c *Collection) writeGroups(ctx context.Context, base, m *Manifest) error {
 	kept, loose := regroup(base.Groups, m.Segments)
-	for len(loose) >= maxInline {
-		g := newGroup(slices.Clone(loose[:groupSize]))
-		loose = loose[groupSize:]
+	for upTo(loose, maxInline) > 0 {
+		n := upTo(loose, groupSize)
+		g := newGroup(slices.Clone(loose[:n]))
+		loose = loose[n:]
 		body, err := encodeGroup(c.origin.ID, g.list)
 		if err != nil {
 			return err
@@ -112,6 +113,16 @@ func (c *Collection) writeGroups(ctx context.Context, base, m *Manifest) error {
 	}
 	m.Groups = kept
 	return nil
+}
+
+// upTo is the number of first segments that have so many fragments; 0 when all have fewer.
+func upTo(list []Segment, fragments int) int {
+	for i := range list {
+		if fragments -= len(list[i].Fragments); fragments <= 0 {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // newGroup sums the segments up.

@@ -28,7 +28,38 @@ func segmentNumber(id uint64) Segment {
 			Offsets: []OffsetRange{{Partition: int(id % 3), First: id * 100, Next: id*100 + 100}}}}
 }
 
-// loseRow deletes a row of the only fragment; versions before keep theirs.
+// TestGroupsOfManyFragments: of large segments few are in a group, so that the root
+// does not grow with their fragments.
+func TestGroupsOfManyFragments(t *testing.T) {
+	g := newGroupBench(t)
+	var segments []Segment
+	next := uint64(0)
+	for range 20 {
+		s := segmentNumber(next)
+		for range 29 {
+			next++
+			s.Fragments = append(s.Fragments, segmentNumber(next).Fragments...)
+			s.Rows += 100
+		}
+		next++
+		segments = append(segments, s)
+		g.commit(segments)
+		if n := upTo(g.last.inline(), maxInline); n > 0 {
+			t.Fatalf("%d segments with %d fragments are in the root", n, maxInline)
+		}
+	}
+	if n := len(g.last.Groups); n != 6 {
+		t.Errorf("%d groups", n)
+	}
+	// A row of the newest segment goes: what is written does not grow with the others.
+	segments = append([]Segment(nil), segments...)
+	segments[19].loseRow("deletions/1")
+	if n := g.commit(segments); n > 40_000 {
+		t.Errorf("%d bytes are written for a row", n)
+	}
+}
+
+// loseRow deletes a row of the first fragment; versions before keep theirs.
 func (s *Segment) loseRow(key string) {
 	s.Fragments = slices.Clone(s.Fragments)
 	s.Deleted++
