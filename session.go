@@ -130,6 +130,9 @@ func findSetting(name string) (setting, error) {
 		names = append(names, s.name)
 	}
 	e := fail.New(fail.InvalidParameter, "there is no setting %q", name)
+	if strings.HasPrefix(key, "loam.producer") {
+		return setting{}, e.WithHint("A producer writes over HTTP, DoPut or the Go API, where each call says which batch it is.")
+	}
 	if near := fail.Closest(key, names); near != "" {
 		return setting{}, e.WithHint("Did you mean %q?", near)
 	}

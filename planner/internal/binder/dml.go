@@ -23,7 +23,11 @@ func (b *Binder) field(obj *schema.Object, id ast.Ident) (*schema.Field, error) 
 	}
 	for _, s := range schema.SystemColumns(obj.Kind) {
 		if nameIs(id, s.Name) {
-			return nil, b.fail(fail.InvalidParameter, id.Pos(), "column %q is made by the system and cannot be written", s.Name)
+			err := b.fail(fail.InvalidParameter, id.Pos(), "column %q is made by the system and cannot be written", s.Name)
+			if obj.Kind == schema.Stream && s.Name == string(schema.ColPartition) {
+				err = err.WithHint("The key says the partition of a record. Records that name theirs, as _partition, come over HTTP or as record batches.")
+			}
+			return nil, err
 		}
 	}
 	return nil, b.suggest(fail.UndefinedColumn, id, obj.FieldNames(), "column %q does not exist in %q", id.Text, obj.Name)
