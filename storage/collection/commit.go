@@ -152,10 +152,7 @@ func (c *Collection) commit(ctx context.Context, ch *change, fences []metastore.
 	if err != nil {
 		return err
 	}
-	obj, err := c.described(ctx) // never older than what the base was committed under
-	if err != nil {
-		return err
-	}
+	obj := c.Object()
 	base := ch.base
 	if ch.oldest == nil {
 		ch.oldest = base.manifest.Oldest

@@ -2,6 +2,7 @@ package collection
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"sync"
 
@@ -87,6 +88,13 @@ func (d *dataFile) open(ctx context.Context) (*lance.File, error) {
 	}
 	d.file = f
 	return f, nil
+}
+
+// anyHas reports whether one of the fragments of the rows has the column.
+func (s *split) anyHas(c colRef, from, n int) bool {
+	return slices.ContainsFunc(s.stretches(from, n), func(f stretch) bool {
+		return slices.ContainsFunc(f.files, func(d *dataFile) bool { return c.inLanceFile(d.ids) })
+	})
 }
 
 // fileOf is the file of the fragment that has the column; nil when none has it.

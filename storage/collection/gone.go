@@ -71,8 +71,14 @@ func (c *Collection) newestState(ctx context.Context, head metastore.Head) (*sta
 	}
 }
 
+// stateOf loads the state of a head. What was committed under a newer description is
+// not used under an older one: whoever merged or patched it would leave out what it
+// does not know of.
 func (c *Collection) stateOf(ctx context.Context, head metastore.Head) (*state, error) {
 	m, ref, err := c.manifestOf(ctx, head)
+	if err == nil && m.SchemaVersion > c.Object().SchemaVersion {
+		_, err = c.described(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}

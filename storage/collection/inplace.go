@@ -30,37 +30,40 @@ type patchedRow struct {
 	now scored
 }
 
-// patchedKeys are the keys whose records below the bounds change vectors alone, with
-// all that they change.
+// patchedKeys are what the records of each key below the bounds change together, where
+// some change vectors alone.
 func patchedKeys(gens [][]*generation, bounds []uint64) map[string]vectorSet {
 	out := map[string]vectorSet{}
-	any := false
 	for p, list := range gens {
-		for _, g := range list {
-			any = g.addSets(counted(g, bounds[p]), out) || any
+		if !slices.ContainsFunc(list, (*generation).patches) {
+			continue
 		}
-	}
-	if !any {
-		return nil
+		for _, g := range list {
+			g.addSets(counted(g, bounds[p]), out)
+		}
 	}
 	return out
 }
 
-// addSets adds what the first n rows change, by key; it reports whether one of them
-// changes vectors alone.
-func (g *generation) addSets(n int, out map[string]vectorSet) (any bool) {
+// patches reports whether a row changes vectors alone.
+func (g *generation) patches() bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.sets > 0
+}
+
+// addSets adds what the first n rows change, by key.
+func (g *generation) addSets(n int, out map[string]vectorSet) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for row := range n {
 		b, at := g.blocks[row/vec.ChunkRows], row%vec.ChunkRows
 		set := setAt(b.sets, at)
-		any = any || set != 0
 		if before, ok := out[b.keys[at]]; ok {
 			set = set.and(before)
 		}
 		out[b.keys[at]] = set
 	}
-	return any
 }
 
 // hitsOn are the rows of t that the first n rows of g supersede, as far as exclude

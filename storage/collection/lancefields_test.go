@@ -3,10 +3,12 @@ package collection
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/types"
+	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/storage/lance"
 )
 
@@ -122,5 +124,53 @@ func TestAnotherNodeKeepsTheAddedVector(t *testing.T) {
 	b.must(other.Apply(ctx, nil))
 	if b.strong(); b.c.LanceBehind() || len(b.lanceManifest().Fields) != 11 || b.c.st.manifest.SchemaVersion != newest.SchemaVersion {
 		t.Errorf("after the other node's commit: %+v", b.c.st.manifest)
+	}
+}
+
+// A node that has not heard of an ALTER keeps what was written under the new columns:
+// when it patches other fields, and when it merges, into fragments that stay and into
+// such as are rewritten.
+func TestAnotherNodeKeepsAddedColumns(t *testing.T) {
+	ctx := context.Background()
+	for _, keep := range []int64{1, 0} {
+		b := newBench(t, docsObject(1), Options{MaxSplits: 1, MinFragment: keep})
+		other := *b
+		newest := b.obj
+		other.deps.Describe = func(context.Context, uint64) (*schema.Object, error) { return newest, nil }
+		other.open()
+		newest = withVectors(b.obj)
+		newest.Fields = append(newest.Fields, schema.Field{ID: 7, Name: "lang", Type: types.Of(types.Text)})
+		b.alter(newest)
+		for i := range 2 {
+			_, err := b.c.Append(ctx, b.someRows(10*i, 10))
+			b.must(err)
+			b.patchIf(someKeys(10*i, 10), map[string][]vec.Value{"emb2": vectors(10, 1, 2, float32(i))})
+			b.must(b.c.Apply(ctx, nil))
+		}
+		before := answers(t, b.strong())
+		b.must(other.c.Merge(ctx, nil))
+		if got := answers(t, b.strong()); got != before || len(b.c.st.manifest.Segments) != 1 {
+			t.Errorf("merged: %s", firstDifference(before, got))
+		}
+	}
+	b := newBench(t, docsObject(1), Options{})
+	other := *b
+	newest := b.obj
+	other.deps.Describe = func(context.Context, uint64) (*schema.Object, error) { return newest, nil }
+	other.open()
+	newest = withVectors(b.obj)
+	b.alter(newest)
+	_, err := b.c.Append(ctx, b.someRows(0, 10))
+	b.must(err)
+	b.patchIf(someKeys(0, 10), map[string][]vec.Value{"emb2": vectors(10, 1, 2, 3)})
+	b.must(b.c.Apply(ctx, nil))
+	emb := map[string][]vec.Value{"emb": vectors(5, 9, 9, 9, 9)}
+	other.strong()
+	other.obj = other.c.Object()
+	other.patchIf(someKeys(0, 5), emb)
+	want := answers(t, b.strong())
+	other.must(other.c.Apply(ctx, nil))
+	if got := answers(t, b.strong()); got != want || strings.Count(got, "[1, 2, 3]") < 10 {
+		t.Errorf("patched: %s", firstDifference(want, got))
 	}
 }

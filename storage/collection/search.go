@@ -369,7 +369,7 @@ func (v *view) scanVectors(ctx context.Context, q *dense.Query, ref colRef, allo
 
 // vectorChunk is a chunk of a vector column, which may lie in room.
 func (v *view) vectorChunk(ctx context.Context, ref colRef, chunk int, room *vec.Vector) (*vec.Vector, error) {
-	if s, ok := v.part.(*split); ok && s.inLance(ref) && s.hasField(ref.id) {
+	if s, ok := v.part.(*split); ok && s.inLance(ref) {
 		return s.vectors(ctx, ref, chunk, room)
 	}
 	return v.part.column(ctx, ref, chunk)

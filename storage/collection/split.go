@@ -118,8 +118,6 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 	switch {
 	case c.sys == schema.ColRowID:
 		return s.rowIDs(c.t, from, n), nil
-	case s.inLance(c) && c.field >= 0 && !s.hasField(c.id):
-		return nil, nil
 	case s.inLance(c) && c.t.Kind == types.Vector:
 		return s.vectors(ctx, c, chunk, nil)
 	case s.inLance(c):
@@ -132,18 +130,12 @@ func (s *split) column(ctx context.Context, c colRef, chunk int) (*vec.Vector, e
 	return sec.Scan(c.section, chunk)
 }
 
-// hasField reports whether the field existed when the split was built.
-func (s *split) hasField(id int32) bool { return s.fieldOf(id) != nil }
-
 func (s *split) take(ctx context.Context, c colRef, rows []uint32) (*vec.Vector, error) {
 	switch {
 	case len(rows) == 0 || c.sys == schema.ColRowID:
 		return takeByChunk(ctx, s, c, rows)
 	case !s.inLance(c):
 		return s.takeInline(ctx, c, rows)
-	}
-	if c.field >= 0 && !s.hasField(c.id) {
-		return nil, nil
 	}
 	return s.takeLance(ctx, c, rows)
 }
@@ -161,10 +153,9 @@ func (s *split) takeInline(ctx context.Context, c colRef, rows []uint32) (*vec.V
 }
 
 // vectors is a chunk of a vector column, from the cache if it is there; nil when no
-// fragment has it. A chunk
-// for which there is room is kept. One for which there is none is read into room,
-// if that is given and has no NULL: a search reads them all, which would drive
-// out everything else. It is then valid until room is used again.
+// fragment has it. A chunk for which there is room is kept. One for which there is
+// none is read into room, if that is given and has no NULL: a search reads them all,
+// which would drive out everything else. It is then valid until room is used again.
 func (s *split) vectors(ctx context.Context, c colRef, chunk int, room *vec.Vector) (*vec.Vector, error) {
 	key := cache.Key{File: s.files.decoded, Part: int64(c.id)<<32 | int64(chunk)}
 	if v, ok := s.cache.Peek(key); ok {
@@ -172,6 +163,9 @@ func (s *split) vectors(ctx context.Context, c colRef, chunk int, room *vec.Vect
 	}
 	from := chunk * vec.ChunkRows
 	n := min(vec.ChunkRows, s.seg.Rows-from)
+	if !s.anyHas(c, from, n) {
+		return nil, nil
+	}
 	bytes := int64(4*n) * int64(c.t.Dim)
 	if room != nil && !s.cache.Room(bytes) {
 		if v, err := s.vectorsInto(ctx, c, from, n, room); v != nil || err != nil {

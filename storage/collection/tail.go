@@ -28,6 +28,7 @@ type generation struct {
 	mu     sync.RWMutex // guards the fields below
 	n      int
 	bytes  int64
+	sets   int          // rows that change vectors alone
 	blocks []*tailBlock // all full but the last
 	latest map[string]int32
 	// own lists the rows that a later row of this generation replaced, and the
@@ -142,6 +143,9 @@ func (g *generation) append(rec *records, ts int64, bytes int64) error {
 			g.own = append(g.own, hit{by: row, row: row})
 		}
 		g.latest[key] = row
+		if setAt(rec.sets, i) != 0 {
+			g.sets++
+		}
 	}
 	g.n += len(rec.keys)
 	g.bytes += bytes

@@ -45,6 +45,10 @@ func (w *world) builder(ctx context.Context) {
 			_, err = c.Append(ctx, rows)
 		}
 		w.check("append", err)
+		if obj.Kind == schema.Collection && w.r.Intn(3) == 0 {
+			w.check("apply", c.Apply(ctx, nil))
+			w.check("patch", patch(ctx, w.r, c))
+		}
 		if w.r.Intn(4) > 0 {
 			w.check("apply", c.Apply(ctx, nil))
 		}

@@ -93,7 +93,7 @@ func (w *world) meta(faults *metastore.Faults) metastore.Store {
 // create makes the round's object anew.
 func (w *world) create() {
 	o := &schema.Object{Namespace: "public", Name: fmt.Sprintf("o%d", len(w.gone)), Kind: schema.Collection, Key: []int{0}, Partitions: 1,
-		Fields: []schema.Field{{ID: 1, Name: "id", Type: types.Of(types.Text)}, {ID: 2, Name: "n", Type: types.Of(types.Int32)}}}
+		Fields: []schema.Field{{ID: 1, Name: "id", Type: types.Of(types.Text)}, {ID: 2, Name: "n", Type: types.Of(types.Int32)}, {ID: 3, Name: "v", Type: types.VectorOf(1)}}}
 	if w.r.Intn(2) == 0 {
 		o.Kind, o.Key = schema.Table, nil
 	}
@@ -302,7 +302,7 @@ func (w *world) kept() []string {
 // content reads a snapshot whole, awaiting between its chunks.
 func content(ctx context.Context, s *collection.Snapshot) (string, error) {
 	cols := []plan.ScanColumn{}
-	for i, f := range []schema.Field{{Name: "id", Type: types.Of(types.Text)}, {Name: "n", Type: types.Of(types.Int32)}} {
+	for i, f := range []schema.Field{{Name: "id", Type: types.Of(types.Text)}, {Name: "n", Type: types.Of(types.Int32)}, {Name: "v", Type: types.VectorOf(1)}} {
 		cols = append(cols, plan.ScanColumn{Column: plan.Column{ID: expr.ColumnID(i + 1), Name: f.Name, Type: f.Type}, Field: f.Name})
 	}
 	var out []string
@@ -322,7 +322,8 @@ func content(ctx context.Context, s *collection.Snapshot) (string, error) {
 			return strings.Join(out, "\n"), nil
 		}
 		for i := range c.Rows() {
-			out = append(out, fmt.Sprint(c.Cols[0].Value(c.RowAt(i)), " ", c.Cols[1].Value(c.RowAt(i))))
+			row := c.RowAt(i)
+			out = append(out, fmt.Sprint(c.Cols[0].Value(row), " ", c.Cols[1].Value(row), " ", c.Cols[2].Value(row)))
 		}
 	}
 }
@@ -345,5 +346,38 @@ func batch(r *rand.Rand, obj *schema.Object) (*collection.Rows, error) {
 		ids.Append(vec.Text(fmt.Sprint("k", r.Intn(12))))
 		nums.Append(vec.Int32(r.Int31n(1000)))
 	}
-	return collection.FromColumns(obj, []*vec.Vector{ids, nums}, n)
+	return collection.FromColumns(obj, []*vec.Vector{ids, nums, nil}, n)
+}
+
+// patch gives all documents another vector: where most were applied, their fragments
+// get another file.
+func patch(ctx context.Context, r *rand.Rand, c *collection.Collection) error {
+	snap, err := c.Strong(ctx)
+	if err != nil {
+		return err
+	}
+	all := make([]string, 12)
+	for i := range all {
+		all[i] = fmt.Sprint("k", i)
+	}
+	has, err := snap.Has(ctx, all)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	v := vec.New(types.VectorOf(1), 0)
+	for i, ok := range has {
+		if ok {
+			keys = append(keys, all[i])
+			v.Append(vec.VectorValue([]float32{float32(r.Intn(100))}))
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	rows, err := snap.Patch(ctx, keys, []*vec.Vector{nil, nil, v})
+	if err == nil {
+		_, err = c.AppendIf(ctx, rows, snap)
+	}
+	return err
 }
