@@ -25,6 +25,7 @@ func runFsck(ctx context.Context, args []string) int {
 	var of serveConfig
 	fs := serveFlags(&of)
 	fs.Init("loam fsck", flag.ContinueOnError)
+	config.ShowOnly(fs, "data", "store", "meta")
 	repair := fs.Bool("repair", false, "delete the orphans; what is damaged is not touched")
 	asJSON := fs.Bool("json", false, "print the report as JSON")
 	src := serveSources(args)

@@ -231,3 +231,31 @@ func TestFsckRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageTellsWhatACommandGoesBy: commands that take the server's settings do not list
+// those that mean nothing to them.
+func TestUsageTellsWhatACommandGoesBy(t *testing.T) {
+	for _, c := range []struct {
+		run         func(context.Context, []string) int
+		has, hasNot string
+	}{
+		{runFsck, "[FLAGS] [DIRECTORY] --repair --json --data --meta-password --store-region --config no server has open", "--flight --advertise --users --time-travel"},
+		{runHealth, "--ready --timeout --http --config", "--flight --data --store --time-travel"},
+	} {
+		code, out, errs := captured(t, func() int { return c.run(t.Context(), []string{"-h"}) })
+		text := out + errs
+		if code != 0 {
+			t.Errorf("exit code %d\n%s", code, text)
+		}
+		for _, want := range strings.Fields(c.has) {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is not in\n%s", want, text)
+			}
+		}
+		for _, other := range strings.Fields(c.hasNot) {
+			if strings.Contains(text, other) {
+				t.Errorf("%s is in\n%s", other, text)
+			}
+		}
+	}
+}

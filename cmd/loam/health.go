@@ -22,6 +22,7 @@ import (
 func runHealth(ctx context.Context, args []string) int {
 	var cfg serveConfig
 	fs := serveFlags(&cfg)
+	config.ShowOnly(fs, "http", "tls-cert")
 	ready := fs.Bool("ready", false, "ask whether it can serve, not only whether it lives")
 	timeout := fs.Duration("timeout", 5*time.Second, "how long to wait for the answer")
 	settings, err := config.Parse(healthFlags(fs), serveSources(args), serveSecrets...)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -40,6 +41,16 @@ func ParseArgs(f *flag.FlagSet, args []string, form ...string) error {
 	return e.WithHint("%s -h lists the flags.", f.Name())
 }
 
+// ShowOnly leaves the flags whose names begin so in [Usage]. A command that takes the
+// settings of another reads them all, and tells of those that it goes by.
+func ShowOnly(f *flag.FlagSet, names ...string) {
+	f.VisitAll(func(fl *flag.Flag) {
+		if !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(fl.Name, n) }) {
+			fl.Usage = ""
+		}
+	})
+}
+
 // Usage prints the flags of a command, one a line, with their defaults. form is what
 // stands behind the command's name where that is more than flags, and text below it.
 func Usage(w io.Writer, f *flag.FlagSet, form ...string) {
@@ -48,6 +59,9 @@ func Usage(w io.Writer, f *flag.FlagSet, form ...string) {
 	}
 	fmt.Fprintf(w, "Usage: %s %s\n\nFlags:\n", f.Name(), strings.Join(form, "\n\n"))
 	f.VisitAll(func(fl *flag.Flag) {
+		if fl.Usage == "" {
+			return
+		}
 		kind, help := flag.UnquoteUsage(fl)
 		name := "--" + fl.Name
 		if len(fl.Name) == 1 {
