@@ -174,7 +174,8 @@ func (b *blob) RangeOn(off, n, until int64) ([]byte, error) {
 	return p, b.ReadOn(ctx, p, off, until)
 }
 
-// direct is the size from which a read does not go through the cache, unless runs do.
+// direct is the size from which a read is large. Without runs it does not go through
+// the cache at all.
 const direct = 4 * blockBytes
 
 // ReadAt implements lance.Reader.
@@ -183,8 +184,8 @@ func (b *blob) ReadAt(ctx context.Context, p []byte, off int64) error {
 }
 
 // ReadOn implements lance.Follower: it is ReadAt by one who will go on to the offset
-// until. Large reads go past the cache, unless there are runs: their blocks are verified
-// where they come to lie, and only those at the ends are kept.
+// until. Of a large read the cache keeps only the blocks at the ends: what is made of
+// it is kept by those who asked.
 func (b *blob) ReadOn(ctx context.Context, p []byte, off, until int64) error {
 	if off < 0 || off > b.size-int64(len(p)) {
 		return fail.New(fail.Corrupt, "%s: bytes %d to %d of %d", b.name, off, off+int64(len(p)), b.size)
@@ -196,6 +197,7 @@ func (b *blob) ReadOn(ctx context.Context, p []byte, off, until int64) error {
 		return b.readLarge(ctx, p, off)
 	}
 	end := b.ahead(off, int64(len(p)), until)
+	large := len(p) >= direct
 	for len(p) > 0 {
 		i := off / blockBytes
 		block, err := b.block(ctx, i, min(b.runEnd(i), end))
@@ -204,6 +206,9 @@ func (b *blob) ReadOn(ctx context.Context, p []byte, off, until int64) error {
 		}
 		n := copy(p, block[off-i*blockBytes:])
 		p, off = p[n:], off+int64(n)
+		if large && n == len(block) && len(p) > 0 {
+			b.cache.Discard(cache.Key{File: b.file, Part: i})
+		}
 	}
 	return nil
 }

@@ -184,6 +184,15 @@ func (c *Cache) evict() {
 	}
 }
 
+// Discard forgets a piece.
+func (c *Cache) Discard(k Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.items[k]; e != nil {
+		c.remove(e)
+	}
+}
+
 // Drop forgets the pieces of the files.
 func (c *Cache) Drop(files ...uint64) {
 	c.mu.Lock()

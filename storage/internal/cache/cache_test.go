@@ -32,6 +32,10 @@ func TestCacheModel(t *testing.T) {
 			k := Key{File: rapid.Uint64Range(1, 3).Draw(t, "file"), Part: rapid.Int64Range(0, 20).Draw(t, "part")}
 			switch rapid.IntRange(0, 9).Draw(t, "op") {
 			case 0:
+				if c.Discard(k); c.Has(k) {
+					t.Fatal("a discarded piece is there")
+				}
+			case 1:
 				c.Drop(k.File)
 				if _, ok := c.Peek(k); ok {
 					t.Fatal("a dropped piece is there")
