@@ -203,7 +203,8 @@ func (w *world) live(p play) {
 	client, peace := p.begin(w)
 	var all, trouble sync.WaitGroup
 	for i := range clients {
-		all.Go(func() { client(fmt.Sprintf("c%d", i)).run(ctx, each) })
+		a := client(fmt.Sprintf("c%d", i))
+		all.Go(func() { a.run(ctx, each) })
 	}
 	for _, n := range w.nodes {
 		trouble.Go(func() { w.disturb(ctx, n) })

@@ -259,7 +259,7 @@ func (p *producer) strong(ctx context.Context, i *instance) *reading {
 			p.w.violation("a strong read of %s at %s has %v; %v was acknowledged before", p.name, i.owner, snap.Bounds(), least)
 		}
 	}
-	return p.saw(ctx, "strong read", i, call, snap)
+	return p.saw(ctx, "strong read", i, call, snap, false)
 }
 
 func (p *producer) byToken(ctx context.Context, i *instance) {
@@ -290,10 +290,8 @@ func (p *producer) eventual(ctx context.Context, i *instance) {
 		p.allowed("eventual read", i, call, err)
 		return
 	}
-	p.saw(ctx, eventually, i, call, snap)
+	p.saw(ctx, "eventual read", i, call, snap, true)
 }
-
-const eventually = "eventual read"
 
 // pinned reads at a pin that somebody has read at before.
 func (p *producer) pinned(ctx context.Context, i *instance) {
@@ -310,11 +308,10 @@ func (p *producer) pinned(ctx context.Context, i *instance) {
 		p.expired("pinned read", i, call, err)
 		return
 	}
-	r := p.saw(ctx, "pinned read", i, call, snap)
+	r := p.saw(ctx, "pinned read", i, call, snap, old.torn)
 	if r == nil {
 		return
 	}
-	r.torn = r.torn || old.torn
 	if r.version != old.version || !slices.Equal(r.bounds, old.bounds) || !slices.Equal(r.oldest, old.oldest) || !slices.EqualFunc(r.rows, old.rows, slices.Equal[[]int64]) {
 		p.w.violation("version %d at %v was %v from %v on when first read (%s), and is %v from %v on for %s", old.version, old.bounds, old.rows, old.oldest, old.what, r.rows, r.oldest, r.who)
 	}
@@ -331,12 +328,13 @@ func (p *producer) version(ctx context.Context, i *instance) {
 		p.expired(fmt.Sprintf("read of version %d", n), i, call, err)
 		return
 	}
-	p.saw(ctx, "version read", i, call, snap)
+	p.saw(ctx, "version read", i, call, snap, false)
 }
 
-// saw reads all records of a snapshot, in runs of any length, and notes them.
-func (p *producer) saw(ctx context.Context, what string, i *instance, call int64, snap *collection.Snapshot) *reading {
-	r := &reading{what: what, who: p.name + " at " + i.owner, call: call, version: snap.Version(), oldest: slices.Clone(snap.Oldest()), bounds: slices.Clone(snap.Bounds())}
+// saw reads all records of a snapshot, in runs of any length, and notes them; torn: of a
+// batch it may have a part.
+func (p *producer) saw(ctx context.Context, what string, i *instance, call int64, snap *collection.Snapshot, torn bool) *reading {
+	r := &reading{what: what, torn: torn, who: p.name + " at " + i.owner, call: call, version: snap.Version(), oldest: slices.Clone(snap.Oldest()), bounds: slices.Clone(snap.Bounds())}
 	for q, end := range r.bounds {
 		if from := r.oldest[q]; from > 0 {
 			if _, err := snap.Records(ctx, collection.RecordRange{Partition: q, From: from - 1}); !fail.Is(err, fail.OffsetExpired) {
@@ -368,7 +366,6 @@ func (p *producer) saw(ctx context.Context, what string, i *instance, call int64
 		}
 		r.rows = append(r.rows, rows)
 	}
-	r.torn = what == eventually
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	p.s.views = append(p.s.views, r)
@@ -435,7 +432,7 @@ func (s *stream) peace() {
 		if snap, err := last.c.Version(ctx, v); err != nil {
 			s.violation("in peace, version %d: %v", v, err)
 		} else {
-			s.all[0].saw(ctx, "version read", last, s.tick(), snap)
+			s.all[0].saw(ctx, "version read", last, s.tick(), snap, false)
 		}
 	}
 	s.denseLog(ends)
