@@ -106,7 +106,7 @@ func (f *Fragment) dataBytes() int64 {
 	return n
 }
 
-// within are the rows of [base, base+rows) that are in the bitmap, counted from base.
+// within are the rows of [base, base+n) that are in the bitmap, counted from base.
 func within(rows *roaring.Bitmap, base, n int) *roaring.Bitmap {
 	out := roaring.New()
 	out.AddRange(uint64(base), uint64(base+n))

@@ -61,12 +61,12 @@ type segmentBuilder struct {
 // files but columns that the part does not have. Their source's view excludes whole
 // fragments, never single rows, so that rows keep their numbers: rows that are
 // deleted are indexed with the others, and subtracted as ever; only the index of keys
-// is without the view's deleted rows. The part may be an
-// opened split, or one that reads some columns elsewhere, as when a later file of a
-// fragment replaces them; kept then names that file too, files has its sums, and the
-// replaced fields have the id -2 in the files before. Kept fragments come back with
-// the deletions that they were given: whoever commits the segment gives them those of
-// the version that it is committed on.
+// is without the view's deleted rows. The part may be an opened split, or one that
+// reads some columns elsewhere, as when a later file of a fragment replaces them; kept
+// then names that file too, files has its sums, and the replaced fields have the id -2
+// in the files before. Kept fragments come back with the deletions that they were
+// given: whoever commits the segment gives them those of the version that it is
+// committed on.
 func (c *Collection) buildSegment(ctx context.Context, obj *schema.Object, sources []rowSource, fragment uint64) (*Segment, error) {
 	b := &segmentBuilder{c: c, obj: obj}
 	b.plan()
