@@ -60,7 +60,7 @@ func (g *generation) addSets(n int, out map[string]vectorSet) {
 		b, at := g.blocks[row/vec.ChunkRows], row%vec.ChunkRows
 		set := setAt(b.sets, at)
 		if before, ok := out[b.keys[at]]; ok {
-			set = set.and(before)
+			set = before.then(set)
 		}
 		out[b.keys[at]] = set
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/loamdb/loam/internal/fail"
 	"github.com/loamdb/loam/internal/vec"
+	"github.com/loamdb/loam/storage/object"
 )
 
 // vectors are n values for a field of the tests, all the same.
@@ -212,6 +213,47 @@ func TestSearchBehindAFragmentWithoutTheVector(t *testing.T) {
 	}
 	if got := answers(t, b.strong()); got != before {
 		t.Error(firstDifference(before, got))
+	}
+}
+
+// An apply that fails at any call of the store, or is never heard of again, has changed
+// nothing or all: the patch is in the tail, or in place.
+func TestPatchInPlaceFailsWhole(t *testing.T) {
+	ctx := context.Background()
+	ended := 0
+	for call := range 60 {
+		b := newBench(t, docsObject(1), Options{})
+		_, err := b.c.Append(ctx, b.someRows(0, 10))
+		b.must(err)
+		b.must(b.c.Apply(ctx, nil))
+		b.patchIf(someKeys(0, 6), map[string][]vec.Value{"emb": vectors(6, 9, 9, 9, 9)})
+		_, err = b.c.Append(ctx, DeleteKeys(b.obj, someKeys(5, 2)))
+		b.must(err)
+		want := answers(t, b.strong())
+		faulty := object.NewFaulty(b.deps.Objects, b.deps.Clock)
+		b.deps.Objects = faulty
+		b.open()
+		b.strong()
+		faulty.Add(object.Fault{Kind: []object.FaultKind{object.FailBefore, object.FailAfter}[call%2], Skip: call / 2, N: 1})
+		failed := b.c.Apply(ctx, nil)
+		faulty.Clear()
+		if got := answers(t, b.strong()); got != want {
+			t.Fatalf("call %d, %v: %s", call, failed, firstDifference(want, got))
+		}
+		if failed == nil {
+			ended++
+		}
+		b.open()
+		b.must(b.c.Apply(ctx, nil))
+		if got := answers(t, b.strong()); got != want {
+			t.Fatalf("call %d, after another apply: %s", call, firstDifference(want, got))
+		}
+		if got := b.fragments(); got != "0: 8/10 [0 1 -2 -2 -2] [2 3 32]\n" {
+			t.Fatalf("call %d: %s", call, got)
+		}
+	}
+	if ended < 2 || ended > 40 {
+		t.Errorf("%d of 60 applies did not fail: the faults miss them", ended)
 	}
 }
 

@@ -15,8 +15,8 @@ type vectorSet uint64
 // maxInSet is the number of vector fields that a set can name.
 const maxInSet = 64
 
-// and is what two records after one another change.
-func (s vectorSet) and(t vectorSet) vectorSet {
+// then is what two records change together, t after s.
+func (s vectorSet) then(t vectorSet) vectorSet {
 	if s == 0 || t == 0 {
 		return 0
 	}
