@@ -29,6 +29,7 @@ func (st *Statement) explain(ctx context.Context, x *plan.Explain) (*Result, err
 	if _, ok := x.Target.(*plan.Query); !ok {
 		return nil, fail.New(fail.Unsupported, "EXPLAIN ANALYZE of a statement that writes").WithHint("Explain its SELECT.")
 	}
+	plan.Walk(root, func(n plan.Node) bool { return rows(n) > 0 }) // before rows are applied that the planner did not know
 	pin, snaps, err := st.session.pinQuery(ctx, root)
 	if err != nil {
 		return nil, err

@@ -8,21 +8,30 @@ import (
 	"github.com/loamdb/loam/internal/schema"
 	"github.com/loamdb/loam/internal/vec"
 	"github.com/loamdb/loam/planner"
+	"github.com/loamdb/loam/storage/collection"
 )
 
 // Statistics implements planner.Stats: of an object that is about to be read, which
 // is opened if it is not.
 func (e *Engine) Statistics(ctx context.Context, obj *schema.Object) (planner.ObjectStats, bool) {
-	c, err := e.collection(ctx, obj)
+	st, err := e.statistics(ctx, obj)
 	if err != nil {
 		return planner.ObjectStats{}, false // whoever reads the object is told
 	}
-	st := c.Statistics()
 	out := planner.ObjectStats{Rows: float64(st.Rows), Columns: make(map[int32]planner.ColumnStats, len(st.Fields))}
 	for id, f := range st.Fields {
 		out.Columns[id] = planner.ColumnStats(f)
 	}
 	return out, true
+}
+
+// statistics are those of an object as this node has it.
+func (e *Engine) statistics(ctx context.Context, obj *schema.Object) (collection.Statistics, error) {
+	c, err := e.collection(ctx, obj)
+	if err != nil {
+		return collection.Statistics{}, err
+	}
+	return c.Statistics(ctx)
 }
 
 // openRows estimates the rows of an object; false when it is not open.
@@ -48,14 +57,13 @@ func columnStatisticsRecords(ctx context.Context, s *Session) ([]record, error) 
 		if o.Partitions == 0 { // views, links
 			continue
 		}
-		c, err := s.engine.collection(ctx, o)
+		st, err := s.engine.statistics(ctx, o)
 		if fail.Is(err, fail.UndefinedTable) { // dropped meanwhile
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		st := c.Statistics()
 		for _, f := range o.Fields {
 			r := record{"namespace": vec.Text(o.Namespace), "name": vec.Text(o.Name), "object_id": vec.Int64(int64(o.ID)),
 				"column": vec.Text(f.Name), "rows": vec.Int64(st.Rows)}

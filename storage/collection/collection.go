@@ -141,7 +141,9 @@ type Collection struct {
 	told     Backlog       // of all nodes, as the metastore said last
 	recent   []*Snapshot   // last snapshots handed out, newest last
 
-	folded foldedStatistics
+	// reached says that the tail has been read since the start.
+	reached atomic.Bool
+	folded  foldedStatistics
 
 	// past and pasts are manifests, and snapshots without a tail, of versions before
 	// the one in force, as they were read last.

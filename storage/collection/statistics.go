@@ -2,6 +2,7 @@ package collection
 
 import (
 	"bytes"
+	"context"
 	"sync"
 
 	"github.com/loamdb/loam/internal/fail"
@@ -37,8 +38,14 @@ type foldedStatistics struct {
 	fields   map[int32]FieldStatistics
 }
 
-// Statistics estimates what the newest version holds. Nothing is read for it.
-func (c *Collection) Statistics() Statistics {
+// Statistics estimates what the newest version holds that this node has. Nothing is
+// read for it, but for the tail if nobody has read it since the start.
+func (c *Collection) Statistics(ctx context.Context) (Statistics, error) {
+	if !c.reached.Load() {
+		if _, err := c.Strong(ctx); err != nil {
+			return Statistics{}, err
+		}
+	}
 	rows := c.EstimateRows()
 	c.mu.Lock()
 	st, obj := c.st, c.obj
@@ -49,7 +56,7 @@ func (c *Collection) Statistics() Statistics {
 	if f.manifest != st.manifest || f.obj != obj {
 		f.manifest, f.obj, f.fields = st.manifest, obj, foldFields(obj, st.splits)
 	}
-	return Statistics{Rows: rows, Fields: f.fields}
+	return Statistics{Rows: rows, Fields: f.fields}, nil
 }
 
 // foldFields joins the statistics of splits.

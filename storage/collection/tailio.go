@@ -111,6 +111,7 @@ func (c *Collection) reach(ctx context.Context, parts []metastore.PartitionState
 			return err
 		}
 	}
+	c.reached.Store(true)
 	return nil
 }
 
