@@ -110,13 +110,13 @@ func (p *storedPage) readFullZip(ctx context.Context, src Source, ranges []rowRa
 	if p.col.leaf.lists == 0 && !p.col.leaf.shape.variable() {
 		return p.readZippedFixed(ctx, src, ranges, to)
 	}
-	starts, err := p.rowStarts(ctx, src)
+	starts, err := p.rowStarts(ctx, src, ranges)
 	if err != nil {
 		return err
 	}
 	spans := make([]span, len(ranges))
-	for i, r := range ranges {
-		spans[i] = span{p.buffers[0].off + int64(starts[r.from]), int64(starts[r.to] - starts[r.from])}
+	for i, at := range starts {
+		spans[i] = span{p.buffers[0].off + int64(at[0]), int64(at[len(at)-1] - at[0])}
 	}
 	bufs, err := readSpans(ctx, src, spans)
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *storedPage) readFullZip(ctx context.Context, src Source, ranges []rowRa
 	for i, buf := range bufs {
 		r := ranges[i]
 		if p.col.leaf.lists == 0 && p.layout.FullZip.Value.Kind == pb.Variable && p.layout.FullZip.BitsDef <= 8 {
-			err = p.unzipPlain(buf, r, starts[r.from:r.to+1], to)
+			err = p.unzipPlain(buf, r, starts[i], to)
 		} else {
 			err = p.unzip(buf, r, to)
 		}
@@ -212,33 +212,77 @@ func (p *storedPage) readZippedFixed(ctx context.Context, src Source, ranges []r
 	return nil
 }
 
-// rowStarts reads the repetition index: rows+1 ascending offsets into buffer 0.
-// It is kept.
-func (p *storedPage) rowStarts(ctx context.Context, src Source) ([]uint64, error) {
+// An index of offsets is read in parts for few rows of many: where a part of this many
+// bytes for each range is less than all of it. After keepAfter such calls all of it is
+// read, and kept.
+const (
+	indexPart = 16 << 10
+	keepAfter = 8
+)
+
+// rowStarts are the places in buffer 0 of the ranges' rows, by the repetition index:
+// of each range one more than it has rows, ascending.
+func (p *storedPage) rowStarts(ctx context.Context, src Source, ranges []rowRange) ([][]uint64, error) {
 	p.mu.Lock()
 	held := p.starts
-	p.mu.Unlock()
-	if held != nil {
-		return held, nil
+	part := held == nil && p.parts < keepAfter && int64(len(ranges))*indexPart < p.buffers[1].size
+	if part {
+		p.parts++
 	}
-	buf := make([]byte, p.buffers[1].size)
-	if err := readInto(ctx, src, buf, p.buffers[1].off); err != nil {
+	p.mu.Unlock()
+	if part {
+		return p.readStarts(ctx, src, ranges)
+	}
+	if held == nil {
+		all, err := p.readStarts(ctx, src, []rowRange{{0, p.rows}})
+		if err != nil {
+			return nil, err
+		}
+		held = all[0]
+		p.mu.Lock()
+		p.starts = held
+		p.mu.Unlock()
+	}
+	out := make([][]uint64, len(ranges))
+	for i, r := range ranges {
+		out[i] = held[r.from : r.to+1]
+	}
+	return out, nil
+}
+
+// readStarts is rowStarts from the file.
+func (p *storedPage) readStarts(ctx context.Context, src Source, ranges []rowRange) ([][]uint64, error) {
+	index := p.buffers[1]
+	width := index.size / (p.rows + 1)
+	spans := make([]span, len(ranges))
+	for i, r := range ranges {
+		spans[i] = span{index.off + r.from*width, (r.to - r.from + 1) * width}
+	}
+	bufs, err := readSpans(ctx, src, spans)
+	if err != nil {
 		return nil, err
 	}
-	width := int(p.buffers[1].size / (p.rows + 1))
-	starts := make([]uint64, p.rows+1)
-	for i := range starts {
-		var word [8]byte
-		copy(word[:], buf[i*width:(i+1)*width])
-		starts[i] = binary.LittleEndian.Uint64(word[:])
-		if (i > 0 && starts[i] < starts[i-1]) || starts[i] > uint64(p.buffers[0].size) {
-			return nil, corrupt("repetition index: row %d starts at byte %d, out of order or of the page", i, starts[i])
+	out := make([][]uint64, len(ranges))
+	for i, buf := range bufs {
+		if out[i], err = p.decodeStarts(buf, int(width), ranges[i].from); err != nil {
+			return nil, err
 		}
 	}
-	p.mu.Lock()
-	p.starts = starts
-	p.mu.Unlock()
-	return starts, nil
+	return out, nil
+}
+
+// decodeStarts decodes entries of the repetition index from that of the row on.
+func (p *storedPage) decodeStarts(buf []byte, width int, row int64) ([]uint64, error) {
+	out := make([]uint64, len(buf)/width)
+	before := uint64(0)
+	for i := range out {
+		at := readWord(buf[i*width:], width)
+		if at < before || at > uint64(p.buffers[0].size) {
+			return nil, corrupt("repetition index: row %d starts at byte %d, out of order or of the page", row+int64(i), at)
+		}
+		out[i], before = at, at
+	}
+	return out, nil
 }
 
 // unzip decodes the entries of consecutive rows and appends them.

@@ -63,8 +63,10 @@ type storedPage struct {
 	decodeMembers bool
 
 	mu sync.Mutex // guards the caches below
-	// starts caches the repetition index of a full-zip page.
+	// starts is the repetition index of a full-zip page once it is kept, parts how often
+	// only parts of it were read.
 	starts []uint64
+	parts  int
 	// chunks caches the chunk table of a mini-block page.
 	chunks []chunk
 	// dictionary caches the values a mini-block page's indices point at.

@@ -64,6 +64,10 @@ const (
 	farGap  = 64 << 10
 )
 
+// readAhead is how much of one read a disk is asked for at once, unless it is told of
+// all of it before.
+const readAhead = 128 << 10
+
 // maxJoined bounds one joined read.
 const maxJoined = 16 << 20
 
@@ -90,7 +94,7 @@ func readSpans(ctx context.Context, src Source, spans []span) ([][]byte, error) 
 		gap = nearGap
 	}
 	reads := join(spans, gap)
-	if near && len(reads) > 1 {
+	if near && (len(reads) > 1 || len(reads) == 1 && len(reads[0].buf) > readAhead) {
 		for _, r := range reads {
 			p.Prefetch(r.off, int64(len(r.buf)))
 		}

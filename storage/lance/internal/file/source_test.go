@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"reflect"
@@ -82,6 +83,47 @@ func TestReadSpansOfADisk(t *testing.T) {
 	src.told = nil
 	if _, err := readSpans(context.Background(), src, spans[:1]); err != nil || src.told != nil {
 		t.Errorf("told of %v before a single read (%v)", src.told, err)
+	}
+	long := []span{{100, readAhead + 1}}
+	if _, err := readSpans(context.Background(), src, long); err != nil || !reflect.DeepEqual(src.told, long) {
+		t.Errorf("told of %v before a long read (%v)", src.told, err)
+	}
+}
+
+// TestIndexIsReadInParts takes few rows of a large page of long values: of the index
+// of their places only parts are read, until it is worth it to keep all of it.
+func TestIndexIsReadInParts(t *testing.T) {
+	const rows = 80_000
+	schema := arrow.NewSchema([]arrow.Field{{Name: "_source", Type: arrow.BinaryTypes.LargeBinary, Nullable: true}}, nil)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	for i := range rows {
+		if i%7 == 3 {
+			b.Field(0).AppendNull()
+			continue
+		}
+		b.Field(0).(*array.BinaryBuilder).Append(fmt.Appendf(nil, "%0300d", i))
+	}
+	src := &memSource{b: writeFile(t, schema, WriterOptions{}, b.NewRecordBatch())}
+	f, err := Open(t.Context(), src, int64(len(src.b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for try := range 12 {
+		src.bytes = 0
+		want := []uint32{uint32(17 + try), 9_999, 10_000, 44_444, rows - 1}
+		rec, err := f.Take(t.Context(), []string{"_source"}, want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range want {
+			got := rec.Column(0).(*array.LargeBinary)
+			if null := row%7 == 3; null != got.IsNull(i) || !null && string(got.Value(i)) != fmt.Sprintf("%0300d", row) {
+				t.Fatalf("row %d is %q", row, got.Value(i))
+			}
+		}
+		if limit := int64(64 << 10); src.bytes > limit && try != keepAfter {
+			t.Errorf("take %d reads %d bytes, more than %d", try, src.bytes, limit)
+		}
 	}
 }
 
