@@ -79,8 +79,8 @@ crash-quick: ## kill -9 under load (30 rounds) and 200 crash images, the quick f
 gc-adversary: ## builders, tags, drops and readers, with garbage collection at every await of them: 1,000 rounds; and control builds that must be caught (minutes)
 	@$(GO) test -count=1 ./storage/gc -run '^TestAdversary' -rounds $(or $(ROUNDS),1000) -timeout 60m -v | awk '/gc-adversary: / {sub(/.*gc-adversary: /, "gc-adversary: "); last=$$0; next} !/^(=== |ok|PASS)/ {sub(/^ +[a-z_]+test.go:[0-9]+: /, ""); print} /^(FAIL|panic)/ {bad=1} END {print last; exit bad || last !~ / 0 failed/}'
 
-crash: ## the same, 500 rounds and 5,000 images (an hour)
-	$(GO) test -count=1 ./conformance/crash -run '^TestLong' -rounds 500 -images 5000 -timeout 0 -v
+crash: ## the same, ROUNDS of each kind (500) and IMAGES (5,000): an hour
+	$(GO) test -count=1 ./conformance/crash -run '^TestLong' -rounds $(or $(ROUNDS),500) -images $(or $(IMAGES),5000) -timeout 0 -v
 
 ENDS ?= 1
 
