@@ -37,12 +37,36 @@ func (c *Collection) At(ctx context.Context, head metastore.Head, parts []metast
 			return nil, err
 		}
 		if err := c.reach(ctx, parts); err != nil {
-			return nil, err
+			if head, parts, err = c.swept(ctx, err, head, parts); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if s, err := c.snapshot(ctx, bounds); s != nil || err != nil {
 			return s, err
 		}
 	}
+}
+
+// swept is what to read instead when a part of the log is gone: the newest head, whose
+// splits have the records, if they were applied and swept since the given one was read.
+// Else it is err, which says what is missing.
+func (c *Collection) swept(ctx context.Context, err error, head metastore.Head, parts []metastore.PartitionState) (metastore.Head, []metastore.PartitionState, error) {
+	if !errors.Is(err, object.ErrNotFound) && !fail.Is(err, fail.SnapshotExpired) {
+		return head, parts, err
+	}
+	now, nowParts, _, herr := c.deps.Meta.Heads(ctx, c.origin.ID)
+	if herr != nil {
+		return head, parts, herr
+	}
+	moved := now.Version > head.Version
+	for p := range nowParts {
+		moved = moved || nowParts[p].Overflow.IndexKey != parts[p].Overflow.IndexKey
+	}
+	if !moved {
+		return head, parts, err
+	}
+	return now, nowParts, nil
 }
 
 // Latest is the snapshot of what this node has, without asking the metastore: writes
