@@ -447,9 +447,9 @@ func BindLink(ctx context.Context, env Env, link *schema.Object) (*plan.Transfor
 	if err != nil {
 		return nil, err
 	}
-	sel, ok := q.Body.(*ast.Select)
-	if !ok {
-		return nil, fail.New(fail.Corrupt, "the transform of link %s is not one SELECT", link.QualifiedName())
+	sel, _, err := linkSelect(link, q)
+	if err != nil {
+		return nil, err
 	}
 	b.env.Namespace = link.Query.Namespace
 	b.view = &viewScope{obj: link}

@@ -381,9 +381,9 @@ func transformText(obj, source *schema.Object) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sel, from := linkSelect(q)
-	if sel == nil {
-		return "", fail.New(fail.Corrupt, "the transform of link %s is not one SELECT of its source", obj.QualifiedName())
+	sel, from, err := linkSelect(obj, q)
+	if err != nil {
+		return "", err
 	}
 	bare := *sel
 	bare.From = nil
@@ -398,15 +398,12 @@ func transformText(obj, source *schema.Object) (string, error) {
 	return deparse.Statement(&ast.Query{Span: q.Span, Body: &bare}), nil
 }
 
-// linkSelect takes the query of a link apart; nil when it is not one.
-func linkSelect(q *ast.Query) (*ast.Select, *ast.TableName) {
-	sel, ok := q.Body.(*ast.Select)
-	if !ok || len(sel.From) != 1 {
-		return nil, nil
+// linkSelect takes the stored query of a link apart.
+func linkSelect(link *schema.Object, q *ast.Query) (*ast.Select, *ast.TableName, error) {
+	if sel, ok := q.Body.(*ast.Select); ok && len(sel.From) == 1 {
+		if from, ok := sel.From[0].(*ast.TableName); ok {
+			return sel, from, nil
+		}
 	}
-	from, ok := sel.From[0].(*ast.TableName)
-	if !ok {
-		return nil, nil
-	}
-	return sel, from
+	return nil, nil, fail.New(fail.Corrupt, "the transform of link %s is not one SELECT of its source", link.QualifiedName())
 }
