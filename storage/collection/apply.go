@@ -111,10 +111,18 @@ func (c *Collection) cut(ctx context.Context) (metastore.ObjectState, error) {
 		if err := c.refreshHeld(ctx, at.Head); err != nil {
 			return at, err
 		}
-		if ok, err := c.cutAt(at.Partitions); err != nil {
+		ok, err := c.cutAt(at.Partitions)
+		if err != nil {
 			return at, err
-		} else if ok {
-			return at, c.reach(ctx, at.Partitions)
+		}
+		if !ok {
+			continue
+		}
+		if err = c.reach(ctx, at.Partitions); err == nil {
+			return at, nil
+		}
+		if _, _, err = c.swept(ctx, err, at.Head, at.Partitions); err != nil {
+			return at, err
 		}
 	}
 }

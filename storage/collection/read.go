@@ -48,11 +48,16 @@ func (c *Collection) At(ctx context.Context, head metastore.Head, parts []metast
 	}
 }
 
+// logGone reports the error of a read of the log that finds a part of it deleted.
+func logGone(err error) bool {
+	return errors.Is(err, object.ErrNotFound) || fail.Is(err, fail.SnapshotExpired)
+}
+
 // swept is what to read instead when a part of the log is gone: the newest head, whose
 // splits have the records, if they were applied and swept since the given one was read.
 // Else it is err, which says what is missing.
 func (c *Collection) swept(ctx context.Context, err error, head metastore.Head, parts []metastore.PartitionState) (metastore.Head, []metastore.PartitionState, error) {
-	if !errors.Is(err, object.ErrNotFound) && !fail.Is(err, fail.SnapshotExpired) {
+	if !logGone(err) {
 		return head, parts, err
 	}
 	now, nowParts, _, herr := c.deps.Meta.Heads(ctx, c.origin.ID)
@@ -266,7 +271,7 @@ func (c *Collection) rebuild(ctx context.Context, version uint64, bounds []uint6
 
 // trimmed is the error for a state whose log cannot be read any more.
 func (c *Collection) trimmed(err error, version uint64) error {
-	if !errors.Is(err, object.ErrNotFound) && !fail.Is(err, fail.SnapshotExpired) {
+	if !logGone(err) {
 		return err
 	}
 	out := fail.Wrap(fail.SnapshotExpired, err, "version %d of %s can no longer be read with what was written after it: the log is gone", version, c.origin.Name)

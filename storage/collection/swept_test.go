@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/loamdb/loam/metastore"
 	"github.com/loamdb/loam/storage/object"
 )
 
@@ -18,6 +19,42 @@ func (b *bench) sweepLog() {
 			b.must(err)
 			b.must(b.deps.Objects.Delete(ctx, info.Key))
 		}
+	}
+}
+
+// laterMeta calls then after the next Snapshot.
+type laterMeta struct {
+	metastore.Store
+	then func()
+}
+
+func (m *laterMeta) Snapshot(ctx context.Context, ids []uint64) (metastore.Snapshot, error) {
+	s, err := m.Store.Snapshot(ctx, ids)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return s, err
+}
+
+// TestApplyOfALogThatIsSwept: so it is for an apply, which finds nothing left to do.
+func TestApplyOfALogThatIsSwept(t *testing.T) {
+	ctx := context.Background()
+	b := newBench(t, docsObject(1), Options{})
+	other, err := Open(ctx, b.deps, b.obj, b.opt)
+	b.must(err)
+	meta := &laterMeta{Store: b.deps.Meta}
+	b.deps.Meta = meta
+	b.open()
+	_, err = other.Append(ctx, b.someRows(0, 3))
+	b.must(err)
+	meta.then = func() {
+		b.must(other.Apply(ctx, nil))
+		b.sweepLog()
+	}
+	b.must(b.c.Apply(ctx, nil))
+	if n := b.strong().Count(); n != 3 || meta.then != nil {
+		t.Errorf("%d rows, want 3", n)
 	}
 }
 

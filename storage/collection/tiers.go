@@ -19,8 +19,8 @@ const maxFiles = 3
 
 // mergePolicy decides which segments are joined to one. Segments are sorted into
 // tiers by the bytes of their live rows; a tier is perTier times as large as the one
-// below. A tier with more than perTier segments is merged, with
-// all below it, into a segment of a higher tier. So each row is indexed anew once a
+// below. A tier with more than perTier segments is merged, with all below it, into a
+// segment of a higher tier. So each row is indexed anew once a
 // tier, O(log n) times, and O(log n) segments are left.
 //
 // Of what is merged, fragments of at least minKept bytes keep their files; the others
