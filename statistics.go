@@ -54,7 +54,7 @@ func columnStatisticsRecords(ctx context.Context, s *Session) ([]record, error) 
 	}
 	var out []record
 	for _, o := range objs {
-		if o.Partitions == 0 { // views, links
+		if !versioned(o) {
 			continue
 		}
 		st, err := s.engine.statistics(ctx, o)

@@ -19,7 +19,7 @@ func partitionRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	var out []record
 	for _, o := range objs {
-		if o.Partitions == 0 { // views, links
+		if !versioned(o) {
 			continue
 		}
 		head, parts, _, err := s.engine.meta.Heads(ctx, o.ID)
